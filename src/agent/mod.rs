@@ -1,0 +1,1 @@
+//! The port to whatever diagnoses and fixes.

@@ -1,0 +1,1 @@
+//! Approval of one exact change by one named person, once.

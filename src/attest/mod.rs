@@ -1,0 +1,1 @@
+//! Signed statements: envelopes, roles, keys, the trust root and the chain.

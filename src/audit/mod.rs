@@ -1,0 +1,1 @@
+//! Verifies a ledger and reconstructs an incident's history.

@@ -1,0 +1,1 @@
+//! The content of a proposed change and its digest.

@@ -1,0 +1,1 @@
+//! The connector for repositories hosted on GitHub.

@@ -1,0 +1,3 @@
+//! The port to a hosting provider.
+
+pub mod github;

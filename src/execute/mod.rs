@@ -1,0 +1,1 @@
+//! The order to merge, and what its answers mean.

@@ -1,0 +1,1 @@
+//! A local GitHub-compatible server over real bare repositories.

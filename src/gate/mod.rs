@@ -1,0 +1,1 @@
+//! Decides whether a change is denied, free or needs approval.

@@ -1,0 +1,1 @@
+//! One incident: its facts, and the one next step they call for.

@@ -1,0 +1,3 @@
+//! The `caretaker` command.
+
+fn main() {}

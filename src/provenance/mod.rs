@@ -1,0 +1,1 @@
+//! What a diagnosis was fed, by hash.

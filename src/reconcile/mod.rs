@@ -1,0 +1,1 @@
+//! Compares what is live with what was approved, before and after.

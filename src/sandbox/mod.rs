@@ -1,0 +1,1 @@
+//! Runs untrusted programs with nothing they could harm.

@@ -1,0 +1,1 @@
+//! Turns failed runs into incidents.

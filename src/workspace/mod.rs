@@ -1,0 +1,1 @@
+//! Trusted repositories and scratch trees.
