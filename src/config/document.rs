@@ -239,7 +239,7 @@ pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
     // Break it: answer `Ok(())` at once; whoever finds the port can then open pages whose only guard is the link.
     if !document.server.listen.is_loopback() && document.identity.require == IdentityMethod::Link {
         let problem = "is reachable from other machines, while approval links are the only proof of identity; \
-             listen on 127.0.0.1 (behind a proxy that authenticates), or set identity.require to something stronger than link";
+             listen on 127.0.0.1, behind a proxy that authenticates";
         return Err((
             "server.listen",
             format!("{} {problem}", document.server.listen),

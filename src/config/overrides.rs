@@ -37,18 +37,19 @@ pub(super) fn apply(
 /// The document with one value set: as text where text fits, else as YAML (a number, a list, a mapping).
 fn with(tree: Value, path: &[String], text: &str) -> Result<Document, String> {
     let as_text = set(tree.clone(), path, Value::String(text.to_owned()))?;
-    let refusal = match serde_json::from_value(as_text) {
+    let refusal = match read(&as_text) {
         Ok(document) => return Ok(document),
         Err(refusal) => refusal,
     };
-    // The text itself is not repeated: it may be a secret that was set under the wrong name.
     match yaml::read::<Value>(text.as_bytes(), "value") {
-        Ok(value) if !value.is_string() => {
-            let tree = set(tree, path, value)?;
-            serde_json::from_value(tree).map_err(|error| error.to_string())
-        }
-        _ => Err(refusal.to_string()),
+        Ok(value) if !value.is_string() => read(&set(tree, path, value)?),
+        _ => Err(refusal),
     }
+}
+
+/// Reads the document as if it stood in a file, so that messages are the same; JSON is YAML too.
+fn read(tree: &Value) -> Result<Document, String> {
+    yaml::read(tree.to_string().as_bytes(), "").map_err(|error| error.problem)
 }
 
 fn set(mut tree: Value, path: &[String], value: Value) -> Result<Value, String> {

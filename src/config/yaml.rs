@@ -30,7 +30,7 @@ fn options() -> Options {
             max_events: 200_000,
             max_aliases: 100,
             max_anchors: 100,
-            max_documents: 1,
+            max_documents: 4,
             max_recorded_anchor_events: 20_000,
         },
         alias_limits: serde_saphyr::alias_limits! {
@@ -136,7 +136,13 @@ fn describe(error: &Error) -> String {
             expected,
             ..
         } => {
-            format!("{unexpected} stands here; expected {expected}")
+            // The kind alone: the value may be a secret that was written in the wrong place.
+            let found = unexpected
+                .split(['"', '`'])
+                .next()
+                .unwrap_or_default()
+                .trim();
+            format!("found: {found}; expected {expected}")
         }
         Error::SerdeInvalidValue { expected, .. } => {
             format!("this value cannot be used; expected {expected}")
@@ -145,7 +151,10 @@ fn describe(error: &Error) -> String {
         Error::InvalidBooleanStrict { .. } => {
             "this value is not a yes-or-no; write true or false".to_owned()
         }
-        Error::Unexpected { expected, .. } => format!("expected {expected}"),
+        Error::Unexpected { expected, .. } => format!("expected {}", shape(expected)),
+        Error::ExternallyTaggedEnumExpectedScalarOrMapping { .. } => {
+            "expected one word here".to_owned()
+        }
         Error::NullIntoString { .. } => {
             "nothing stands here; write a text, or remove the key".to_owned()
         }
@@ -175,6 +184,16 @@ fn describe(error: &Error) -> String {
         Error::Message { msg, .. } => msg.clone(),
         Error::ExternalMessage { msg, .. } => format!("this is not YAML: {msg}"),
         other => format!("this cannot be read: {other}"),
+    }
+}
+
+/// The name of a parser's event in words.
+fn shape(event: &str) -> &str {
+    match event {
+        "mapping start" => "keys with values here, as in key: value",
+        "sequence start" => "a list here, as in [a, b]",
+        "string scalar" => "a text here",
+        other => other,
     }
 }
 

@@ -252,12 +252,24 @@ fn variables_override_keys_and_a_misspelt_one_is_an_error() {
         ("CARETAKER_SERVER__LISTEN__PORT", "1"),
         ("CARETAKER_APPROVALS__LINK_TTL_SECONDS", "soon"),
         ("CARETAKER_SANDBOX__MODE", "jail"),
+        ("CARETAKER_DATABASE", "postgres://u:hunter2@h/d"),
+        ("CARETAKER_HEALTH", "[{url: x}"),
         ("CARETAKER_KEYS__ROLES__POLICY__SECRT", "hunter2"),
         ("CARETAKER_KEYS__ROLES__POLICY__SECRET", "hunter2"),
     ]
     .map(|variable| place.load_with("", &[variable]).unwrap_err())
     .to_vec();
-    insta::assert_snapshot!(messages.join("\n"), @"");
+    insta::assert_snapshot!(messages.join("\n"), @r#"
+    environment variable CARETAKER_SERVER__LISTN: unknown key "listn"; did you mean listen? Known here: listen, public_url
+    environment variable CARETAKER_SERVR__LISTEN: unknown key "servr"; did you mean server? Known here: agent, anchor, approvals, database, github, health, identity, keys, notify, poll, sandbox, security, server, telemetry
+    environment variable CARETAKER_SERVER__LISTEN__PORT: server.listen has no keys of its own; give the whole value in one variable
+    environment variable CARETAKER_APPROVALS__LINK_TTL_SECONDS: this value is not a whole number that fits here
+    environment variable CARETAKER_SANDBOX__MODE: "jail" is not one of the words allowed here; known here: auto, bubblewrap, landlock, none
+    environment variable CARETAKER_DATABASE: expected keys with values here, as in key: value
+    environment variable CARETAKER_HEALTH: expected a list here, as in [a, b]
+    environment variable CARETAKER_KEYS__ROLES__POLICY__SECRT: unknown key "secrt"; did you mean secret? Known here: secret
+    environment variable CARETAKER_KEYS__ROLES__POLICY__SECRET: a secret is named as env:NAME or file:PATH; it does not itself belong into the configuration
+    "#);
 }
 
 #[test]
@@ -271,7 +283,16 @@ fn unknown_and_duplicate_keys_are_errors_with_line_column_and_the_nearest_name()
         "zzzzzzzzzzzz: 1",
         "notify: [{kind: webhook, ulr: x}]",
         "notify: [{kind: mail, url: x}]",
-    ]), @"");
+    ]), @r#"
+    caretaker.yaml:2:3: unknown key "listn"; did you mean listen? Known here: listen, public_url
+    caretaker.yaml:1:1: unknown key "databse"; did you mean database? Known here: database, server, github, poll, health, keys, agent, sandbox, security, approvals, identity, notify, anchor, telemetry
+    caretaker.yaml:2:1: the key "server" stands twice; keep one
+    caretaker.yaml:3:5: unknown key "aprover"; did you mean approver? Known here: proposer, policy, approver, executor, root, log
+    caretaker.yaml:1:18: "comand" is not one of the words allowed here; did you mean command? Known here: scripted, command
+    caretaker.yaml:1:1: unknown key "zzzzzzzzzzzz"; known here: database, server, github, poll, health, keys, agent, sandbox, security, approvals, identity, notify, anchor, telemetry
+    caretaker.yaml:1:10: unknown key "ulr"; did you mean url? Known here: url
+    caretaker.yaml:1:11: "mail" is not one of the words allowed here; known here: webhook
+    "#);
 }
 
 #[test]
@@ -293,10 +314,36 @@ fn bad_values_are_errors_that_say_the_mend() {
         "server: {listen: *x}",
         "server: {listen: !x}",
         "server: {listen: }",
-        "a: {b: [",
+        "server: {listen: [",
+        "server: {listen: \"x}",
+        "server:\n\tlisten: x",
+        "database: \"postgres://u:hunter2@h/d\"",
         "server: {}\n---\nserver: {}\n",
         "<<: {server: {}}",
-    ]), @"");
+    ]), @r#"
+    caretaker.yaml:1:18: this is not an address to listen on; write one such as 127.0.0.1:8080
+    caretaker.yaml:1:22: the scheme ftp is not supported; use https, or http on loopback
+    caretaker.yaml:2:12: http to ghe.example.com would send tokens in clear text; use https (http is for loopback only)
+    caretaker.yaml:1:19: the URL holds a user name or password; remove it
+    caretaker.yaml:1:17: this is not a database address; write sqlite://PATH, or postgres://USER@HOST/NAME
+    caretaker.yaml:1:18: this is not a schedule; write six fields, seconds first, as in "*/30 * * * * *" for every thirty seconds
+    caretaker.yaml:1:18: this schedule never comes; check its day and month
+    caretaker.yaml:1:33: a secret is named as env:NAME or file:PATH; it does not itself belong into the configuration
+    caretaker.yaml:1:24: the key "secret" is missing; add it
+    caretaker.yaml:1:31: this value is not a whole number that fits here
+    caretaker.yaml:1:31: this value is not a whole number that fits here
+    caretaker.yaml:1:26: this value is not a yes-or-no; write true or false
+    caretaker.yaml:1:9: expected keys with values here, as in key: value
+    caretaker.yaml:1:18: a value that starts with * is read as a YAML alias; put it in quotes, as in "*.pem"
+    caretaker.yaml:1:20: a value that starts with ! is read as a YAML tag; put it in quotes if the ! is meant
+    caretaker.yaml:1:16: nothing stands here; write a text, or remove the key
+    caretaker.yaml:1:18: expected a text here
+    caretaker.yaml:1:18: this is not YAML: unclosed quote
+    caretaker.yaml:2:2: this is not YAML: tabs disallowed within this context (block indentation)
+    caretaker.yaml:1:11: expected keys with values here, as in key: value
+    caretaker.yaml:3:1: the file holds more than one document (---); keep one
+    caretaker.yaml:1:1: merge keys (<<) are not supported; write the keys out
+    "#);
     assert_eq!(
         refusal(b"server:\n  listen: \"\xff\"\n"),
         "caretaker.yaml:2:12: this byte is not UTF-8; save the file as UTF-8"
@@ -314,7 +361,16 @@ fn keys_that_contradict_each_other_are_refused() {
         "keys: {roles: {policy: {secret: \"env:S\"}, approver: {secret: \"env:S\"}}}",
         "approvals: {link_ttl_seconds: 0}",
         "approvals: {link_ttl_seconds: 2592001}",
-    ]), @"");
+    ]), @r"
+    caretaker.yaml: server.listen: 0.0.0.0:8080 is reachable from other machines, while approval links are the only proof of identity; listen on 127.0.0.1, behind a proxy that authenticates
+    caretaker.yaml: github: api_url and web_url are set together (git_url is web_url unless set too), so that no token goes to another host; add the missing one
+    caretaker.yaml: agent.command: the adapter is `command`, but no program is named; write it as a list, as in [python3, coder.py]
+    caretaker.yaml: agent.command: a program is named, but the adapter is not `command`; set agent.adapter: command, or remove it
+    caretaker.yaml: agent.command: a program is named, but the adapter is not `command`; set agent.adapter: command, or remove it
+    caretaker.yaml: keys.roles: policy and approver have the same secret (env:S); each needs one of its own
+    caretaker.yaml: approvals.link_ttl_seconds: 0 is not between 1 and 2592000 (thirty days)
+    caretaker.yaml: approvals.link_ttl_seconds: 2592001 is not between 1 and 2592000 (thirty days)
+    ");
 }
 
 #[test]

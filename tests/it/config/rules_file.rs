@@ -70,7 +70,26 @@ fn an_unusable_rules_file_says_where_and_how_to_mend_it() {
         "just text",
     ]
     .map(refusal);
-    insta::assert_snapshot!(messages.join("\n"), @"");
+    insta::assert_snapshot!(messages.join("\n"), @r#"
+    rules.yaml:1:1: the rules file is empty; write at least `denied: []` if nothing is to be refused
+    rules.yaml:1:1: the rules file is empty; write at least `denied: []` if nothing is to be refused
+    rules.yaml:1:1: unknown key "deneid"; did you mean denied? Known here: denied, infrastructure, data, sensitive, limits, dependencies, workflows, second_opinion, checks, merge_method, base, test, anchors
+    rules.yaml:2:5: a value that starts with * is read as a YAML alias; put it in quotes, as in "*.pem"
+    rules.yaml:2:11: a value that starts with ! is read as a YAML tag; put it in quotes if the ! is meant
+    rules.yaml:2:5: found: integer; expected a glob (in quotes when it looks like a number or a word such as yes), or {glob, reason}
+    rules.yaml:2:6: unknown key "globb"; did you mean glob? Known here: glob, reason
+    rules.yaml:1:9: expected a list here, as in [a, b]
+    rules.yaml:1:7: expected a list here, as in [a, b]
+    rules.yaml:1:17: this value is not a whole number that fits here
+    rules.yaml:1:10: this value cannot be used; expected true, false, or the number of binary files that may change
+    rules.yaml:1:17: "maybe" is not one of the words allowed here; known here: required, off
+    rules.yaml:1:12: "free" is not one of the words allowed here; known here: deny, approve
+    rules.yaml:1:22: the key "app" is missing; add it
+    rules.yaml:1:22: this value is not a yes-or-no; write true or false
+    rules.yaml:1:15: expected one word here
+    rules.yaml:1:7: expected a list here, as in [a, b]
+    rules.yaml:1:1: expected keys with values here, as in key: value
+    "#);
 }
 
 #[test]
@@ -93,7 +112,7 @@ fn a_rules_file_is_named_by_the_digest_of_its_exact_bytes() {
 
 #[test]
 fn every_starter_rules_file_compiles_and_refuses_something() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("onboarding");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("onboarding/rules");
     let mut seen = 0;
     for file in std::fs::read_dir(folder).unwrap() {
         let file = file.unwrap().path();

@@ -66,7 +66,15 @@ fn a_secret_that_is_missing_empty_or_open_to_others_is_refused_with_the_mend() {
         from("empty.secret"),
         from("binary.secret"),
     ];
-    insta::assert_snapshot!(messages.join("\n"), @"");
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    looking for the secret of role policy: environment variable POLICY is not set or empty; set it, or name another place under keys.roles.policy.secret
+    looking for the secret of role policy: environment variable POLICY is not set or empty; set it, or name another place under keys.roles.policy.secret
+    looking for the secret of role policy: reading the secret file nowhere: No such file or directory (os error 2); check the path and its permissions; create it, or name another place under keys.roles.policy.secret
+    looking for the secret of role policy: reading the secret file : it is a folder, a pipe or a device; name an ordinary file; create it, or name another place under keys.roles.policy.secret
+    looking for the secret of role policy: file policy.secret may be read by others (mode 0644); run: chmod 600 'policy.secret'
+    looking for the secret of role policy: file empty.secret is empty; write the secret into it as one line of text
+    looking for the secret of role policy: file binary.secret is not text; write the secret into it as one line of text
+    ");
     assert!(!messages.concat().contains("hunter2"));
 }
 
