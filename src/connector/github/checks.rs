@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use http::StatusCode;
-
-use super::answer::{item, required, words};
+use super::answer::{item, required};
 use super::api::Api;
 use super::path::{check_branch, encoded};
 use super::wire;
@@ -89,21 +87,22 @@ pub(super) async fn rules(api: &Api, branch: &str) -> Result<BranchRules, Connec
     let action = format!("reading the rules of branch {branch}");
     check_branch(&action, branch)?;
     let tail = format!("/rules/branches/{}", encoded(branch));
-    let probe = api.answer(&action, &format!("{tail}?per_page=1")).await?;
-    let unavailable = probe.status == StatusCode::NOT_FOUND
-        || (probe.status == StatusCode::FORBIDDEN && words(&probe).starts_with("Upgrade to"));
-    if unavailable {
-        tracing::debug!(branch, "the provider shows no rules for branches here");
-        return Ok(BranchRules::default());
-    }
+    let found = match api.pages(&action, &tail, None, PAGES).await {
+        Ok(found) => found,
+        Err(error) if has_no_rules(&error) => {
+            tracing::debug!(branch, %error, "the provider shows no rules for branches here");
+            return Ok(BranchRules::default());
+        }
+        Err(error) => return Err(error),
+    };
     let mut rules = BranchRules::default();
-    for value in api.pages(&action, &tail, None, PAGES).await? {
+    for value in found {
         let rule: wire::Rule = item(&action, value)?;
         let kind = required(&action, "type", rule.kind)?;
         match kind.as_str() {
             "merge_queue" | "update" => rules.blocking.push(kind),
             "required_linear_history" => {
-                rules.restrict(&["squash".to_owned(), "rebase".to_owned()])
+                rules.restrict(&["squash".to_owned(), "rebase".to_owned()]);
             }
             "pull_request" => {
                 let methods = rule.parameters.and_then(|it| it.allowed_merge_methods);
@@ -115,4 +114,13 @@ pub(super) async fn rules(api: &Api, branch: &str) -> Result<BranchRules, Connec
         }
     }
     Ok(rules)
+}
+
+/// Servers that are too old answer 404, plans without the feature 403 with an advertisement.
+fn has_no_rules(error: &ConnectorError) -> bool {
+    match error {
+        ConnectorError::Absent { .. } => true,
+        ConnectorError::Forbidden { reason, .. } => reason.contains("Upgrade to"),
+        _ => false,
+    }
 }

@@ -94,8 +94,9 @@ pub(super) async fn read(api: &Api, number: u64) -> Result<wire::Pull, Connector
     Ok(pull)
 }
 
+/// Lists lack the flag and give only the time.
 fn is_merged(pull: &wire::Pull) -> bool {
-    pull.merged == Some(true) || pull.merged_at.is_some()
+    pull.merged.unwrap_or(pull.merged_at.is_some())
 }
 
 fn view(api: &Api, action: &str, pull: wire::Pull) -> Result<PullView, ConnectorError> {

@@ -6,7 +6,6 @@ use url::Url;
 
 use super::answer::{item, nonsense, object_id, page, required, words};
 use super::api::Api;
-use super::options::is_loopback;
 use super::transport::{Answer, LogAnswer};
 use super::wire;
 use crate::connector::{ConnectorError, JobLog, JobView, RunView};
@@ -79,7 +78,7 @@ fn run_view(action: &str, run: wire::Run) -> Result<RunView, ConnectorError> {
     let own = run.repository.and_then(|repository| repository.id);
     Ok(RunView {
         id: required(action, "id", run.id)?,
-        attempt: run.run_attempt.unwrap_or(1),
+        attempt: run.attempt.unwrap_or(1),
         workflow_id: required(action, "workflow_id", run.workflow_id)?,
         workflow: run.name,
         event: run.event.unwrap_or_default(),
@@ -137,7 +136,7 @@ fn link(api: &Api, action: &str, answer: &Answer) -> Result<Url, ConnectorError>
     };
     match link.scheme() {
         "https" => Ok(link),
-        "http" if api.setting.api.scheme() == "http" || is_loopback(&link) => Ok(link),
+        "http" if api.setting.api.scheme() == "http" => Ok(link),
         "http" => refuse("the link to the log is not encrypted although the interface is"),
         _ => refuse("the link to the log is neither http nor https"),
     }

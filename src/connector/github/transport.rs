@@ -192,7 +192,9 @@ fn bare_client(loopback: bool) -> Result<reqwest::Client, reqwest::Error> {
     let builder = reqwest::Client::builder()
         .user_agent(AGENT)
         .redirect(Policy::none())
-        .retry(reqwest::retry::never());
+        .retry(reqwest::retry::never())
+        // A connection that the server may have closed meanwhile would make a merge ambiguous for nothing.
+        .pool_idle_timeout(Duration::from_secs(10));
     // A proxy would only be in the way of a server on this machine.
     let builder = if loopback {
         builder.no_proxy()

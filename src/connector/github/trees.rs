@@ -200,7 +200,7 @@ fn listed(action: &str, id: Oid, tree: wire::Tree) -> Result<Vec<Item>, Connecto
         ));
     }
     let mut items = Vec::new();
-    for entry in required(action, "tree", tree.tree)? {
+    for entry in required(action, "tree", tree.entries)? {
         let mode = required(action, "mode", entry.mode)?;
         let Ok(bits) = u32::from_str_radix(&mode, 8) else {
             return Err(nonsense(action, "a mode is not an octal number"));
@@ -210,7 +210,7 @@ fn listed(action: &str, id: Oid, tree: wire::Tree) -> Result<Vec<Item>, Connecto
         items.push(Item { name, bits, oid });
     }
     let harmed = items.iter().any(|item| item.name.contains('\u{fffd}'));
-    items.sort_by(|a, b| stored_name(a).cmp(&stored_name(b)));
+    items.sort_by_key(stored_name);
     // Break it: drop this comparison; `a_listing_that_is_not_the_tree_is_refused` then fails.
     if tree_id(&items, id.format()) != Some(id) {
         return Err(nonsense(

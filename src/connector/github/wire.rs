@@ -69,7 +69,8 @@ pub(super) struct FileRow {
 #[serde(default)]
 pub(super) struct Run {
     pub(super) id: Option<u64>,
-    pub(super) run_attempt: Option<u64>,
+    #[serde(rename = "run_attempt")]
+    pub(super) attempt: Option<u64>,
     pub(super) workflow_id: Option<u64>,
     pub(super) name: Option<String>,
     pub(super) event: Option<String>,
@@ -197,7 +198,8 @@ pub(super) struct Compared {
 #[serde(default)]
 pub(super) struct Tree {
     pub(super) sha: Option<String>,
-    pub(super) tree: Option<Vec<TreeEntry>>,
+    #[serde(rename = "tree")]
+    pub(super) entries: Option<Vec<TreeEntry>>,
     pub(super) truncated: Option<bool>,
 }
 
