@@ -234,6 +234,8 @@ async fn one_odd_run_does_not_hide_the_others() {
     novel["head_repository"]["id"] = json!(43);
     let mut huge = run(5);
     huge["id"] = json!(1e30);
+    let mut nowhere = run(6);
+    (nowhere["repository"], nowhere["head_repository"]) = (Value::Null, Value::Null);
     let list = json!([
         run(1),
         abbreviated,
@@ -242,11 +244,16 @@ async fn one_odd_run_does_not_hide_the_others() {
         sparse,
         novel,
         huge,
+        nowhere,
         run(u64::MAX)
     ]);
     let found = runs(list).await.unwrap();
     let ids: Vec<_> = found.iter().map(|run| run.id).collect();
-    assert_eq!(ids, [1, 3, 4, u64::MAX]);
+    assert_eq!(ids, [1, 3, 4, 6, u64::MAX]);
+    assert!(
+        !found[3].own_repository,
+        "two unknown ones are not the same"
+    );
     assert!(found[0].own_repository && found[0].attempt == 2);
     assert!(
         !found[1].own_repository,

@@ -213,6 +213,31 @@ async fn a_base_too_long_to_search_is_an_error_not_nothing() {
 }
 
 #[tokio::test]
+async fn the_search_ends_at_the_commit_that_the_change_started_from() {
+    let world = World::new(&before(), &after());
+    let mut base = world.facts().base;
+    for n in 0..250 {
+        base = world.commit(&before(), &[base], &format!("long ago {n}"));
+    }
+    let head = world.commit(&after(), &[base], "fix");
+    let tip = world.commit(&before(), &[base], "meanwhile");
+    world.change(|facts| (facts.base, facts.head) = (tip, head));
+    let binding = world.binding(MergeMethod::Squash);
+    let provider = world.serve().await;
+    let view = provider
+        .connector()
+        .landed(&binding, &execution())
+        .await
+        .unwrap();
+    assert_eq!(view.landed, None);
+    let asked = provider.asked();
+    let commits = asked
+        .iter()
+        .filter(|it| it.tail().starts_with("/git/commits/"));
+    assert_eq!(commits.count(), 1);
+}
+
+#[tokio::test]
 async fn a_base_rewound_past_the_merge_base_has_nothing() {
     let world = World::new(&before(), &after());
     let binding = world.binding(MergeMethod::Squash);
