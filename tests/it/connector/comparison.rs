@@ -351,6 +351,7 @@ async fn a_base_name_that_is_no_branch_name_is_not_asked_for() {
     for name in [
         "",
         "a/../../../user",
+        "a..b",
         "a b",
         "a//b",
         "a?x",
