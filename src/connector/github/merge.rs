@@ -1,7 +1,7 @@
 //! The one request that merges, and what its answer means. It is never sent twice.
 
 use http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::answer::{limited_until, words};
 use super::api::Api;
@@ -11,17 +11,21 @@ use crate::change::Oid;
 use crate::clock::Millis;
 use crate::execute::{MergeAnswer, MergeOrder};
 
-/// Asks once.
+/// Asks once, for exactly what the order says.
 pub(super) async fn merge(api: &Api, order: &MergeOrder) -> MergeAnswer {
-    let tail = format!("/pulls/{}/merge", order.pull_request());
     let body = json!({
         "sha": order.head_commit().to_string(),
         "merge_method": order.method().as_str(),
         "commit_title": order.title(),
         "commit_message": order.message(),
     });
+    ask(api, order.pull_request(), &body).await
+}
+
+async fn ask(api: &Api, pull_request: u64, body: &Value) -> MergeAnswer {
+    let tail = format!("/pulls/{pull_request}/merge");
     // Break it: send again on a failure; `a_merge_is_sent_once_whatever_is_answered` then fails.
-    match api.change(Method::PUT, &tail, Some(&body)).await {
+    match api.change(Method::PUT, &tail, Some(body)).await {
         Ok(answer) => meaning(&answer, api.now()),
         Err(error) => MergeAnswer::Ambiguous(error.to_string()),
     }
@@ -58,3 +62,6 @@ fn merged(answer: &Answer) -> Option<Oid> {
     }
     body.sha?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests;
