@@ -66,16 +66,16 @@ async fn asked(reply: Option<String>) -> Asked {
     Asked { answer, requests }
 }
 
-fn reply(status: u16, headers: &str, body: &Value) -> Option<String> {
+fn reply(status: u16, headers: &str, body: &Value) -> String {
     let body = body.to_string();
-    Some(format!(
+    format!(
         "HTTP/1.1 {status} Said\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n{body}",
         body.len()
-    ))
+    )
 }
 
 async fn answer(status: u16, headers: &str, body: Value) -> MergeAnswer {
-    let asked = asked(reply(status, headers, &body)).await;
+    let asked = asked(Some(reply(status, headers, &body))).await;
     assert_eq!(asked.requests.len(), 1);
     asked.answer
 }
@@ -139,10 +139,10 @@ async fn a_merge_is_sent_once_whatever_is_answered() {
     let elsewhere = "location: /repositories/42/pulls/7/merge\r\n";
     let cut = format!("HTTP/1.1 200 OK\r\ncontent-length: 400\r\n\r\n{{\"sha\": \"{LANDED}\"");
     let ambiguous = [
-        reply(500, "", &json!({})),
-        reply(502, "", &json!({})),
-        reply(503, "retry-after: 1\r\n", &json!({})),
-        reply(202, "", &json!({})),
+        Some(reply(500, "", &json!({}))),
+        Some(reply(502, "", &json!({}))),
+        Some(reply(503, "retry-after: 1\r\n", &json!({}))),
+        Some(reply(202, "", &json!({}))),
         Some(cut),
         Some("HTTP/1.1 200 O".to_owned()),
         Some(String::new()),
@@ -157,7 +157,7 @@ async fn a_merge_is_sent_once_whatever_is_answered() {
         );
         assert_eq!(asked.requests.len(), 1, "{:?}", asked.requests);
     }
-    let moved = asked(reply(307, elsewhere, &json!({}))).await;
+    let moved = asked(Some(reply(307, elsewhere, &json!({})))).await;
     assert!(matches!(moved.answer, MergeAnswer::Refused(_)));
     assert_eq!(moved.requests.len(), 1);
     let sent = &moved.requests[0];
