@@ -4,6 +4,7 @@
 //! it works in a scratch tree inside the sandbox.
 
 mod extraction;
+pub mod reader;
 
 pub use extraction::{ExtractedFact, Extraction};
 
