@@ -1,18 +1,18 @@
 //! Scenario and property tests: one binary, one module a subject.
-mod change;
-mod gate;
-mod attest;
-mod sandbox;
-mod workspace;
-mod store;
-mod forge;
-mod connector;
-mod web;
-mod cli;
 mod agent;
-mod config;
-mod flow;
 mod architecture;
+mod attest;
+mod change;
+mod cli;
+mod config;
+mod connector;
+mod flow;
+mod forge;
+mod gate;
+mod sandbox;
+mod store;
+mod web;
+mod workspace;
 
 #[path = "../support/mod.rs"]
 mod support;
