@@ -1,0 +1,97 @@
+//! The digest over a change set. Layout: `design/reconcile.md`, "Change set"; golden vector in the tests.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{CHANGE_SET_ALGORITHM, ChangeSet};
+
+/// A SHA-256 digest, 64 lower-case hexadecimal digits as text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Sha256Digest([u8; 32]);
+
+impl Sha256Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The raw bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// A text that is not 64 lower-case hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("digest {0:?} is not 64 lower-case hexadecimal digits")]
+pub struct DigestError(String);
+
+impl std::str::FromStr for Sha256Digest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        let error = || DigestError(text.chars().take(80).collect());
+        let lower = text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let mut raw = [0; 32];
+        if !lower || hex::decode_to_slice(text, &mut raw).is_err() {
+            return Err(error());
+        }
+        Ok(Self(raw))
+    }
+}
+
+impl TryFrom<String> for Sha256Digest {
+    type Error = DigestError;
+    fn try_from(text: String) -> Result<Self, DigestError> {
+        text.parse()
+    }
+}
+
+impl From<Sha256Digest> for String {
+    fn from(digest: Sha256Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+impl fmt::Display for Sha256Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for Sha256Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The content address of a change set.
+pub type ChangeDigest = Sha256Digest;
+
+pub(super) fn compute(set: &ChangeSet) -> ChangeDigest {
+    let mut hash = Sha256::new();
+    hash.update(CHANGE_SET_ALGORITHM.as_bytes());
+    hash.update([0]);
+    hash.update(set.format().as_str().as_bytes());
+    hash.update([0]);
+    hash.update(length(set.count()));
+    for entry in set.entries() {
+        hash.update(length(entry.path.as_bytes().len()));
+        hash.update(entry.path.as_bytes());
+        hash.update(entry.old.mode.as_str().as_bytes());
+        hash.update(entry.new.mode.as_str().as_bytes());
+        hash.update(entry.old.oid.as_bytes());
+        hash.update(entry.new.oid.as_bytes());
+    }
+    Sha256Digest(hash.finalize().into())
+}
+
+/// A length as the format's four big-endian bytes. No git object can hold more than 2^32 entries or a path of that length.
+fn length(count: usize) -> [u8; 4] {
+    u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes()
+}
