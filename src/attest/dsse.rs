@@ -172,6 +172,11 @@ impl SignedDocument {
         &self.payload_type
     }
 
+    /// The payload before verification: only to learn which keys a self-signed document claims.
+    pub(crate) fn unverified_payload(&self) -> &[u8] {
+        &self.payload
+    }
+
     /// The signatures, unverified.
     pub fn signatures(&self) -> &[Signature] {
         &self.signatures

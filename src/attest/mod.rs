@@ -26,3 +26,4 @@ pub use role::{PredicateType, Role};
 pub use signer::{FileSigner, SignError, Signer};
 pub use statement::{Event, Evidence, Predicate, Statement, StatementError, Subject};
 pub use text::{Label, List, Text, TextError};
+pub use trust_root::{TrustHistory, TrustRoot, TrustRootDocument, TrustRootError};

@@ -124,6 +124,12 @@ impl Label {
         if sound { Ok(Self(label.to_owned())) } else { Err(TextError::Label { found: shown(label) }) }
     }
 
+    /// A label that is a constant of the program.
+    pub(crate) fn fixed(label: &'static str) -> Self {
+        debug_assert!(Self::new(label).is_ok(), "a constant label must be sound");
+        Self(label.to_owned())
+    }
+
     /// The label.
     pub fn as_str(&self) -> &str {
         &self.0
