@@ -1,1 +1,7 @@
-//! Tests of agent.
+//! What a log becomes, what a diagnosis was fed, and the coders behind the port.
+
+mod command;
+mod provenance;
+mod reader;
+mod reader_properties;
+mod scripted;
