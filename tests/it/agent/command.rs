@@ -198,6 +198,26 @@ async fn a_program_that_cannot_be_run_is_unavailable() {
     assert!(reason.contains("no-such-coder-anywhere"), "{reason}");
 }
 
+#[tokio::test]
+async fn links_and_absolute_paths_lead_to_the_same_program() {
+    let place = Place::new(&printing(DIAGNOSIS));
+    let program = place.folder.path().join("coder.sh");
+    let link = place.folder.path().join("link.sh");
+    std::os::unix::fs::symlink(&program, &link).unwrap();
+    let (program, link) = (program.to_str().unwrap(), link.to_str().unwrap());
+    for argv in [
+        &["link.sh"][..],
+        &[link],
+        &[program],
+        &["/bin/sh", link],
+        &["/usr/bin/env", "sh", program],
+    ] {
+        let coder = place.coder(argv).await;
+        let ended = coder.diagnose(&task(), place.tree.path()).await;
+        assert!(ended.is_ok(), "{argv:?}: {ended:?}");
+    }
+}
+
 // Break it: leave `check_tree` out of `agent::command::CommandCoder::command`.
 #[tokio::test]
 async fn a_file_of_the_repository_never_becomes_part_of_the_coder() {
