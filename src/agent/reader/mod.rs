@@ -79,6 +79,11 @@ pub fn read(
     (extraction, report)
 }
 
+/// The text that facts of `log` must stand in: its selected parts, cleaned.
+pub fn clean(log: &[u8]) -> CleanLog {
+    clean::clean(&selection::select(log).pieces)
+}
+
 /// SHA-256 of the compact JSON of `facts`, members in the order in which [`ExtractedFact`] declares them.
 pub fn facts_digest(facts: &[ExtractedFact]) -> Sha256Digest {
     // Strings and integers always serialise; an empty text would merely make every comparison fail.
