@@ -9,6 +9,7 @@ mod commit;
 mod error;
 mod left_out;
 mod measure;
+pub mod red_green;
 mod repository;
 mod resolve;
 mod snapshot;

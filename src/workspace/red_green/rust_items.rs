@@ -1,9 +1,10 @@
 //! Telling the test items of a Rust source from the rest of it.
 
-use super::lexer::{Kind, LexError, Syntax, Tokens};
+use super::lexer::{Kind, LexError, Syntax, Token};
+use super::tokens::Tokens;
 
 /// Attributes whose function is a test.
-pub(super) const TEST_ATTRIBUTES: [&str; 6] = [
+const TEST_ATTRIBUTES: [&str; 6] = [
     "test",
     "rstest",
     "test_case",
@@ -44,9 +45,7 @@ pub(super) fn separate(source: &str) -> Result<Separated, LexError> {
             continue;
         }
         let start = tokens.get(item.start).map_or(0, |token| token.start);
-        let end = tokens
-            .get(item.end)
-            .map_or(source.len(), |token| token.end());
+        let end = tokens.get(item.end).map_or(source.len(), Token::end);
         separated
             .production
             .push_str(source.get(kept_from..start).unwrap_or_default());
@@ -93,31 +92,35 @@ pub(super) fn items(tokens: &Tokens<'_>, range: std::ops::Range<usize>) -> Vec<I
             at = tokens.closing(at + 2) + 1;
             continue;
         }
-        let start = at;
-        let mut attributes = Vec::new();
-        loop {
-            if tokens.get(at).is_some_and(|token| token.kind == Kind::Doc) {
-                at += 1;
-            } else if tokens.is(at, "#") && tokens.is(at + 1, "[") {
-                attributes.push(at + 1);
-                at = tokens.closing(at + 1) + 1;
-            } else {
-                break;
-            }
-        }
-        if at >= range.end {
+        let Some(item) = item_at(tokens, at, range.end) else {
             break;
-        }
-        let end = item_end(tokens, at, range.end);
-        found.push(Item {
-            start,
-            attributes,
-            body: at,
-            end,
-        });
-        at = end + 1;
+        };
+        at = item.end + 1;
+        found.push(item);
     }
     found
+}
+
+/// The item that starts, with its attributes, at a token.
+pub(super) fn item_at(tokens: &Tokens<'_>, start: usize, limit: usize) -> Option<Item> {
+    let mut at = start;
+    let mut attributes = Vec::new();
+    loop {
+        if tokens.get(at).is_some_and(|token| token.kind == Kind::Doc) {
+            at += 1;
+        } else if tokens.is(at, "#") && tokens.is(at + 1, "[") {
+            attributes.push(at + 1);
+            at = tokens.closing(at + 1) + 1;
+        } else {
+            break;
+        }
+    }
+    (at < limit).then(|| Item {
+        start,
+        attributes,
+        body: at,
+        end: item_end(tokens, at, limit),
+    })
 }
 
 /// The last token of the item whose first token after its attributes is at `body`.
@@ -209,10 +212,7 @@ fn module_file(tokens: &Tokens<'_>, item: &Item) -> Option<String> {
         at += 1;
     }
     let is_file = tokens.is(at, "mod") && tokens.is(at + 2, ";");
-    let moved = item
-        .attributes
-        .iter()
-        .any(|at| tokens.is(at + 1, "path"));
+    let moved = item.attributes.iter().any(|at| tokens.is(at + 1, "path"));
     let name = tokens.word(at + 1).filter(|_| is_file && !moved)?;
     Some(name.to_owned())
 }
@@ -220,20 +220,30 @@ fn module_file(tokens: &Tokens<'_>, item: &Item) -> Option<String> {
 fn note_conditions(tokens: &Tokens<'_>, item: &Item, separated: &mut Separated) {
     let mut at = item.start;
     while at <= item.end {
-        let configures = matches!(tokens.word(at), Some("cfg" | "cfg_attr" | "cfg_select" | "cfg_if"));
-        let group = if tokens.is(at + 1, "!") { at + 2 } else { at + 1 };
+        let configures = matches!(
+            tokens.word(at),
+            Some("cfg" | "cfg_attr" | "cfg_select" | "cfg_if")
+        );
+        let group = if tokens.is(at + 1, "!") {
+            at + 2
+        } else {
+            at + 1
+        };
         if configures && (tokens.is(group, "(") || tokens.is(group, "{")) {
             let end = tokens.closing(group);
             if (group..end).any(|inside| tokens.is(inside, "test")) {
                 separated.conditions.push(tokens.text(at..end + 1));
             }
         }
-        if tokens.is(at, "#") && tokens.is(at + 1, "[") && marks_test(tokens, at + 1) {
-            let marked = items(tokens, at..item.end + 1);
-            if let Some(first) = marked.first() {
-                separated.nested.push(tokens.text(first.start..first.end + 1));
-                at = first.end;
-            }
+        if tokens.is(at, "#")
+            && tokens.is(at + 1, "[")
+            && marks_test(tokens, at + 1)
+            && let Some(marked) = item_at(tokens, at, item.end + 1)
+        {
+            separated
+                .nested
+                .push(tokens.text(marked.start..marked.end + 1));
+            at = marked.end;
         }
         at += 1;
     }
