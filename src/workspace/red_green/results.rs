@@ -52,23 +52,58 @@ fn without_colours(text: &str) -> String {
     plain
 }
 
-/// Whether a printed name is that of an added test.
+/// Whether a printed name is that of an added test. Whole names are compared: with a mere part, a fix could give its test a
+/// name that is part of every failure.
 pub(super) fn names(ecosystem: Ecosystem, printed: &str, added: &AddedTest) -> bool {
     if added.name.is_empty() {
         return false;
     }
     let file = added.file.as_text().unwrap_or_default();
-    let stem = file
-        .rsplit('/')
-        .next()
-        .and_then(|name| name.split('.').next());
-    let words = || printed.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let name = added.name.as_str();
     match ecosystem {
-        Ecosystem::Rust | Ecosystem::Go => words().any(|word| word == added.name),
-        // A module that cannot be loaded is reported by its own name.
-        Ecosystem::Python => words().any(|word| word == added.name || Some(word) == stem),
-        _ => printed.contains(&added.name) || (!file.is_empty() && printed.contains(file)),
+        Ecosystem::Rust => {
+            let mut parts = printed.rsplit("::");
+            let last = parts.next().unwrap_or_default();
+            // Parametrised tests print one line for each case, below the function's name.
+            last == name || (last.starts_with("case") && parts.next() == Some(name))
+        }
+        Ecosystem::Go => printed == name,
+        Ecosystem::Python => python_names(printed, file, name),
+        _ => javascript_names(printed, file, name),
     }
+}
+
+/// `test_a (module.Class.test_a)` or `file.py::Class::test_a[parameters]`; a module that cannot be loaded is reported by its
+/// own name.
+fn python_names(printed: &str, file: &str, name: &str) -> bool {
+    let before = |text, end: char| str::split(text, end).next().unwrap_or_default();
+    if let Some((_, last)) = printed.rsplit_once("::") {
+        return before(last, '[') == name;
+    }
+    let own = before(printed, ' ');
+    if printed.contains("._FailedTest") {
+        let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py"));
+        return own.rsplit('.').next() == stem;
+    }
+    own == name || (own == file && own.ends_with(".py"))
+}
+
+/// `3 - name`, `name (1.5ms)`, `file > suite > name 3ms`; a file that cannot be loaded is reported by its path.
+fn javascript_names(printed: &str, file: &str, name: &str) -> bool {
+    let numbered = printed.split_once(" - ").filter(|(number, _)| {
+        let number = number.trim();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let text = numbered.map_or(printed, |(_, rest)| rest).trim();
+    let timed = text.rsplit_once(' ').filter(|(_, last)| last.ends_with("ms") || last.ends_with("ms)"));
+    let text = timed.map_or(text, |(rest, _)| rest.trim_end_matches([' ', '(']).trim_end());
+    // `(3 ms)` has a blank inside.
+    let text = text
+        .rsplit_once(" (")
+        .filter(|(_, rest)| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+        .map_or(text, |(rest, _)| rest);
+    let last = text.rsplit(['›', '>']).next().unwrap_or(text).trim();
+    last == name || text == name || (!file.is_empty() && (text == file || text.ends_with(&format!("/{file}"))))
 }
 
 fn rust(text: &str) -> Results {
@@ -114,7 +149,7 @@ fn python(text: &str) -> Results {
         let name = ["FAIL: ", "ERROR: ", "FAILED ", "ERROR "]
             .into_iter()
             .find_map(|start| line.strip_prefix(start));
-        if let Some(name) = name {
+        if let Some(name) = name.filter(|name| !name.starts_with('(')) {
             let name = name.split(" - ").next().unwrap_or(name);
             results.failed.push(name.to_owned());
         }
@@ -147,7 +182,13 @@ fn node(text: &str) -> Results {
     const PASSED: [&str; 3] = ["ok ", "✔ ", "✓ "];
     let mut results = Results::default();
     for line in text.lines().map(str::trim) {
-        if let Some(name) = FAILED.iter().find_map(|start| line.strip_prefix(start)) {
+        // Mocha numbers its failures: `1) name`.
+        let numbered = line
+            .split_once(") ")
+            .filter(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()))
+            .map(|(_, name)| name);
+        let marked = FAILED.iter().find_map(|start| line.strip_prefix(start));
+        if let Some(name) = marked.or(numbered) {
             results.lists_failures = true;
             results.failed.push(name.to_owned());
         }

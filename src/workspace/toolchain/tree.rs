@@ -128,7 +128,7 @@ fn is_searched(directory: &str) -> bool {
         || (directory.split('/').count() <= DEPTH
             && !directory
                 .split('/')
-                .any(|part| part.starts_with('.') || SKIPPED.contains(&part)))
+                .any(|part| (part.starts_with('.') && part != ".config") || SKIPPED.contains(&part)))
 }
 
 /// Whether `directory` is `root` or lies below it.

@@ -1,0 +1,267 @@
+//! Running the proof: what counts as red, as green, and as neither.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use caretaker::workspace::TreeLimits;
+use caretaker::workspace::red_green::{
+    Plan, Planned, Redness, RunError, ScratchTrees, TestLimits, TestOutcome, TestRunner,
+    TestStatus, Verdict, plan, prove,
+};
+
+use super::red_green::toolchain;
+use super::{Bench, sources};
+
+/// Answers by the last part of the tree's path.
+struct Scripted(Vec<(&'static str, TestStatus, &'static str)>);
+
+#[async_trait]
+impl TestRunner for Scripted {
+    async fn run(
+        &self,
+        _: &[String],
+        directory: &Path,
+        _: TestLimits,
+    ) -> Result<TestOutcome, RunError> {
+        let (_, status, stdout) = self
+            .0
+            .iter()
+            .find(|(tree, ..)| directory.ends_with(tree))
+            .unwrap();
+        Ok(TestOutcome {
+            status: *status,
+            stdout: stdout.as_bytes().to_vec(),
+            stderr: Vec::new(),
+            elapsed: Duration::from_millis(5),
+        })
+    }
+}
+
+/// Runs trusted test programs without any sandbox.
+struct Direct;
+
+#[async_trait]
+impl TestRunner for Direct {
+    async fn run(
+        &self,
+        argv: &[String],
+        directory: &Path,
+        _: TestLimits,
+    ) -> Result<TestOutcome, RunError> {
+        let (program, arguments) = argv.split_first().unwrap();
+        let output = Command::new(program)
+            .args(arguments)
+            .current_dir(directory)
+            .env("CARGO_TARGET_DIR", directory.join("built"))
+            .output()
+            .map_err(|error| RunError {
+                directory: directory.display().to_string(),
+                reason: error.to_string(),
+            })?;
+        Ok(TestOutcome {
+            status: output
+                .status
+                .code()
+                .map_or(TestStatus::Signalled(9), TestStatus::Exited),
+            stdout: output.stdout,
+            stderr: output.stderr,
+            elapsed: Duration::ZERO,
+        })
+    }
+}
+
+fn planned(bench: &Bench, base: &[(&str, &str)], fix: &[(&str, &str)]) -> Plan {
+    let (base, fix) = (bench.tree(&sources(base)), bench.tree(&sources(fix)));
+    let toolchain = toolchain(bench, base);
+    match plan(&bench.repository, base, fix, &toolchain).unwrap() {
+        Planned::Ready(plan) => *plan,
+        Planned::Unproven(unproven) => panic!("{unproven}"),
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+const MANIFEST: (&str, &str) = (
+    "Cargo.toml",
+    "[package]\nname = \"sum\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+);
+const OLD_TEST: &str = "    #[test]\n    fn zero() { assert_eq!(super::add(0, 0), 0); }\n    #[test]\n    fn two() { assert_eq!(super::add(1, 1), 2); }\n";
+const NEW_TEST: &str = "    #[test]\n    fn three() { assert_eq!(super::add(2, 1), 3); }\n";
+
+fn rust(operator: &str, tests: &str) -> String {
+    format!(
+        "pub fn add(a: u32, b: u32) -> u32 {{ a {operator} b }}\n\n#[cfg(test)]\nmod tests {{\n{tests}}}\n"
+    )
+}
+
+fn rust_plan(bench: &Bench) -> Plan {
+    let (base, fix) = (
+        rust("-", OLD_TEST),
+        rust("+", &format!("{OLD_TEST}{NEW_TEST}")),
+    );
+    planned(
+        bench,
+        &[MANIFEST, ("src/lib.rs", &base)],
+        &[MANIFEST, ("src/lib.rs", &fix)],
+    )
+}
+
+fn verdict(
+    red: (TestStatus, &'static str),
+    green: (TestStatus, &'static str),
+    base: i32,
+) -> Verdict {
+    let bench = Bench::new();
+    let plan = rust_plan(&bench);
+    let trees = ScratchTrees {
+        red: PathBuf::from("/trees/red"),
+        green: PathBuf::from("/trees/green"),
+        base_on_fix: PathBuf::from("/trees/base-on-fix"),
+    };
+    let runner = Scripted(vec![
+        ("red", red.0, red.1),
+        ("green", green.0, green.1),
+        ("base-on-fix", TestStatus::Exited(base), ""),
+    ]);
+    block_on(prove(&plan, &trees, &runner, TestLimits::default())).unwrap()
+}
+
+const PASSED: (TestStatus, &str) = (
+    TestStatus::Exited(0),
+    "test tests::two ... ok\ntest tests::three ... ok\ntest result: ok.\n",
+);
+const FAILED: (TestStatus, &str) = (
+    TestStatus::Exited(101),
+    "test tests::two ... FAILED\ntest tests::three ... FAILED\ntest result: FAILED.\n",
+);
+
+#[test]
+fn the_verdict_follows_from_the_three_runs() {
+    let Verdict::Proven(proof) = verdict(FAILED, PASSED, 0) else {
+        panic!()
+    };
+    assert_eq!(proof.redness, Redness::AddedTestFailed);
+    assert_eq!(proof.red.failed, ["tests::two", "tests::three"]);
+    assert_eq!(
+        proof.red.argv,
+        ["cargo", "test", "--no-fail-fast", "--offline"]
+    );
+
+    let exited = |code, text| (TestStatus::Exited(code), text);
+    for (red, green, base, expected, runs) in [
+        (PASSED, PASSED, 0, "red-passes", 1),
+        (
+            exited(
+                101,
+                "test tests::two ... FAILED\ntest tests::three ... ok\ntest result: FAILED.\n",
+            ),
+            PASSED,
+            0,
+            "added-test-passes-on-base",
+            1,
+        ),
+        ((TestStatus::TimedOut, ""), PASSED, 0, "run-undecided", 1),
+        (exited(127, ""), PASSED, 0, "run-undecided", 1),
+        (
+            (TestStatus::LimitReached, ""),
+            PASSED,
+            0,
+            "run-undecided",
+            1,
+        ),
+        (FAILED, FAILED, 0, "green-fails", 2),
+        (
+            FAILED,
+            exited(0, "test tests::two ... ok\ntest result: ok.\n"),
+            0,
+            "added-test-not-run",
+            2,
+        ),
+        (FAILED, (TestStatus::Signalled(9), ""), 0, "green-fails", 2),
+        (FAILED, PASSED, 101, "base-tests-fail-on-fix", 3),
+    ] {
+        let Verdict::Unproven(unproven, evidence) = verdict(red, green, base) else {
+            panic!("{expected}")
+        };
+        assert_eq!(unproven.reason.as_str(), expected);
+        assert_eq!(evidence.len(), runs);
+    }
+    let broken = exited(101, "error: could not compile `sum` (lib test)\n");
+    let Verdict::Proven(proof) = verdict(broken, PASSED, 0) else {
+        panic!()
+    };
+    assert_eq!(proof.redness, Redness::RunFailed);
+}
+
+fn really(bench: &Bench, plan: &Plan) -> Verdict {
+    let limits = TreeLimits::default();
+    let place = bench.place.path().join("trees");
+    let trees = plan.check_out(&bench.repository, &place, &limits).unwrap();
+    block_on(prove(plan, &trees, &Direct, TestLimits::default())).unwrap()
+}
+
+#[test]
+fn a_real_rust_fix_is_proven() {
+    let bench = Bench::new();
+    let plan = rust_plan(&bench);
+    match really(&bench, &plan) {
+        Verdict::Proven(proof) => {
+            assert_eq!(proof.redness, Redness::AddedTestFailed);
+            assert_eq!(proof.red.failed, ["tests::three", "tests::two"]);
+        }
+        other @ Verdict::Unproven(..) => panic!("{other:?}"),
+    }
+}
+
+const PYTHON_TEST: &str = "import unittest\nimport sums\n\nclass T(unittest.TestCase):\n    def test_two(self):\n        self.assertEqual(sums.add(1, 1), 2)\n";
+
+#[test]
+fn a_real_python_fix_is_proven_and_a_special_case_is_not() {
+    let sum = |body: &str| format!("def add(a, b):\n    return {body}\n");
+    let base = sum("a - b");
+    let added =
+        |assertion: &str| format!("{PYTHON_TEST}\n    def test_new(self):\n        {assertion}\n");
+    for (body, assertion, expected) in [
+        ("a + b", "self.assertEqual(sums.add(2, 1), 3)", None),
+        (
+            "a + b",
+            "self.assertEqual(sums.add(0, 0), 0)",
+            Some("added-test-passes-on-base"),
+        ),
+        (
+            "a * b",
+            "self.assertEqual(sums.add(2, 2), 4)",
+            Some("green-fails"),
+        ),
+    ] {
+        let bench = Bench::new();
+        let (fixed, tests) = (sum(body), added(assertion));
+        let plan = planned(
+            &bench,
+            &[
+                ("setup.py", ""),
+                ("sums.py", &base),
+                ("test_sums.py", PYTHON_TEST),
+            ],
+            &[
+                ("setup.py", ""),
+                ("sums.py", &fixed),
+                ("test_sums.py", &tests),
+            ],
+        );
+        match (really(&bench, &plan), expected) {
+            (Verdict::Proven(_), None) => {}
+            (Verdict::Unproven(unproven, _), Some(name)) => {
+                assert_eq!(unproven.reason.as_str(), name);
+            }
+            (other, expected) => panic!("{other:?} instead of {expected:?}"),
+        }
+    }
+}

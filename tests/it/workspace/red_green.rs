@@ -1,0 +1,606 @@
+//! Planning red then green: which trees prove a fix, and what makes a fix unprovable.
+
+use caretaker::change::Oid;
+use caretaker::workspace::red_green::{Plan, Planned, plan};
+use caretaker::workspace::toolchain::{DetectedToolchain, Detection, Tools, detect};
+
+use super::{Bench, path, sources};
+
+pub(super) struct Everything;
+
+impl Tools for Everything {
+    fn has(&self, _: &str) -> bool {
+        true
+    }
+}
+
+pub(super) fn toolchain(bench: &Bench, tree: Oid) -> DetectedToolchain {
+    match detect(&bench.repository, tree, None, &[], &Everything).unwrap() {
+        Detection::Found(found) => found,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Base and fix as differences from the files that both have.
+fn planned(
+    common: &[(&str, &str)],
+    base: &[(&str, &str)],
+    fix: &[(&str, &str)],
+) -> (Bench, Planned) {
+    let bench = Bench::new();
+    let tree = |own: &[(&str, &str)]| {
+        let mut content = sources(common);
+        content.extend(sources(own));
+        bench.tree(&content)
+    };
+    let (base, fix) = (tree(base), tree(fix));
+    let toolchain = toolchain(&bench, base);
+    let planned = plan(&bench.repository, base, fix, &toolchain).unwrap();
+    (bench, planned)
+}
+
+fn ready(common: &[(&str, &str)], base: &[(&str, &str)], fix: &[(&str, &str)]) -> (Bench, Plan) {
+    match planned(common, base, fix) {
+        (bench, Planned::Ready(plan)) => (bench, *plan),
+        (_, Planned::Unproven(unproven)) => panic!("{unproven}"),
+    }
+}
+
+fn reason(common: &[(&str, &str)], base: &[(&str, &str)], fix: &[(&str, &str)]) -> &'static str {
+    match planned(common, base, fix).1 {
+        Planned::Unproven(unproven) => {
+            assert!(!unproven.detail.is_empty());
+            unproven.reason.as_str()
+        }
+        Planned::Ready(plan) => panic!("planned {:?}", plan.added),
+    }
+}
+
+fn content(bench: &Bench, tree: Oid, name: &str) -> Option<String> {
+    let bytes = bench
+        .repository
+        .read_file(tree, &path(name), 1 << 20)
+        .unwrap();
+    bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+const RUST: &[(&str, &str)] = &[("Cargo.toml", "[package]\nname = \"a\"\n")];
+const PYTHON: &[(&str, &str)] = &[("setup.py", "")];
+const NODE: &[(&str, &str)] = &[("package.json", r#"{"scripts":{"test":"node --test"}}"#)];
+const GO: &[(&str, &str)] = &[("go.mod", "module a\n")];
+
+const LIB_BASE: &str = r##"//! Sum. `#[cfg(test)] mod not_this {}`
+pub fn add(a: u32, b: u32) -> u32 { a - b } // "}" '
+const BRACE: char = '}';
+const RAW: &str = r#"#[cfg(test)] mod neither { "#;
+fn lives<'a>(text: &'a str) -> &'a str { text }
+
+/// Tests.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn zero() { assert_eq!(add(0, 0), 0); }
+}
+
+pub fn after() {}
+"##;
+const LIB_FIX: &str = r##"//! Sum. `#[cfg(test)] mod not_this {}`
+pub fn add(a: u32, b: u32) -> u32 { a + b } // "}" '
+const BRACE: char = '}';
+const RAW: &str = r#"#[cfg(test)] mod neither { "#;
+fn lives<'a>(text: &'a str) -> &'a str { text }
+
+/// Tests.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn zero() { assert_eq!(add(0, 0), 0); }
+
+    #[test]
+    fn one() { assert_eq!(add(1, 1), 2); }
+}
+
+pub fn after() {}
+"##;
+
+#[test]
+fn inline_rust_tests_are_set_into_the_other_sides_code() {
+    let (bench, plan) = ready(
+        RUST,
+        &[("src/lib.rs", LIB_BASE)],
+        &[("src/lib.rs", LIB_FIX)],
+    );
+    assert_eq!(plan.added.len(), 1);
+    assert_eq!(plan.added[0].name, "one");
+    let red = content(&bench, plan.red, "src/lib.rs").unwrap();
+    assert!(red.contains("a - b") && red.contains("fn one()"), "{red}");
+    assert!(
+        red.contains("mod not_this") && red.contains("mod neither"),
+        "{red}"
+    );
+    assert!(red.contains("pub fn after()"), "{red}");
+    assert_eq!(red.matches("/// Tests.").count(), 1);
+    let base_on_fix = content(&bench, plan.base_on_fix, "src/lib.rs").unwrap();
+    assert!(
+        base_on_fix.contains("a + b") && !base_on_fix.contains("fn one()"),
+        "{base_on_fix}"
+    );
+    assert!(base_on_fix.contains("fn zero()"), "{base_on_fix}");
+}
+
+#[test]
+fn test_files_go_to_red_and_come_back_from_the_base() {
+    let (bench, plan) = ready(
+        RUST,
+        &[
+            ("src/lib.rs", "fn a() {}\n"),
+            ("tests/a.rs", "#[test] fn old() { assert!(true); }"),
+        ],
+        &[
+            ("src/lib.rs", "fn b() {}\n"),
+            (
+                "src/new.rs",
+                "pub fn n() {}\n#[cfg(test)] mod tests { #[test] fn inside() {} }\n",
+            ),
+            (
+                "tests/a.rs",
+                "#[test] fn old() { assert!(true,); }\n#[test] fn new() {}",
+            ),
+            ("tests/helper/mod.rs", "pub fn h() {}"),
+        ],
+    );
+    let names: Vec<&str> = plan.added.iter().map(|test| test.name.as_str()).collect();
+    assert_eq!(names, ["new", "inside"]);
+    assert_eq!(
+        content(&bench, plan.red, "src/lib.rs").unwrap(),
+        "fn a() {}\n"
+    );
+    assert_eq!(content(&bench, plan.red, "src/new.rs"), None);
+    assert!(
+        content(&bench, plan.red, "tests/a.rs")
+            .unwrap()
+            .contains("fn new")
+    );
+    assert!(content(&bench, plan.red, "tests/helper/mod.rs").is_some());
+    assert_eq!(
+        content(&bench, plan.base_on_fix, "src/lib.rs").unwrap(),
+        "fn b() {}\n"
+    );
+    let new = content(&bench, plan.base_on_fix, "src/new.rs").unwrap();
+    assert!(new.contains("fn n()") && !new.contains("inside"), "{new}");
+    assert!(
+        !content(&bench, plan.base_on_fix, "tests/a.rs")
+            .unwrap()
+            .contains("fn new")
+    );
+    assert_eq!(
+        content(&bench, plan.base_on_fix, "tests/helper/mod.rs"),
+        None
+    );
+}
+
+#[test]
+fn a_test_module_in_a_file_of_its_own_is_a_test_file() {
+    let (bench, plan) = ready(
+        RUST,
+        &[
+            ("src/lib.rs", "pub fn a() {}\n#[cfg(test)]\nmod checks;\n"),
+            ("src/checks.rs", "#[test] fn old() {}\n"),
+        ],
+        &[
+            ("src/lib.rs", "pub fn b() {}\n#[cfg(test)]\nmod checks;\n"),
+            (
+                "src/checks.rs",
+                "#[test] fn old() {}\n#[test] fn new() {}\n",
+            ),
+        ],
+    );
+    assert!(
+        content(&bench, plan.red, "src/checks.rs")
+            .unwrap()
+            .contains("new")
+    );
+    assert!(
+        !content(&bench, plan.base_on_fix, "src/checks.rs")
+            .unwrap()
+            .contains("new")
+    );
+}
+
+const FIXED: (&str, &str) = ("src/lib.rs", "fn fixed() {}\n");
+const BROKEN: (&str, &str) = ("src/lib.rs", "fn broken() {}\n");
+
+/// A fix in Rust that changes code and this test file.
+fn rust_tests(base: &str, fix: &str) -> &'static str {
+    reason(
+        RUST,
+        &[BROKEN, ("tests/a.rs", base)],
+        &[FIXED, ("tests/a.rs", fix)],
+    )
+}
+
+#[test]
+fn a_rust_test_may_not_be_taken_away_skipped_or_weakened() {
+    let new = "#[test] fn new() { assert!(x()); }";
+    let old = "#[test] fn old() { assert_eq!(a(), 3); }";
+    for (base, fix, expected) in [
+        (old, new.to_owned(), "test-deleted"),
+        (
+            old,
+            format!("#[test] #[ignore] fn old() {{ assert_eq!(a(), 3); }} {new}"),
+            "test-skipped",
+        ),
+        (
+            old,
+            format!("#[ignore = \"x\"] #[test] fn old() {{ assert_eq!(a(), 3); }} {new}"),
+            "test-skipped",
+        ),
+        (
+            old,
+            format!("#[test] #[cfg(any())] fn old() {{ assert_eq!(a(), 3); }} {new}"),
+            "test-skipped",
+        ),
+        (old, format!("#![cfg(any())] {old} {new}"), "test-skipped"),
+        (
+            old,
+            format!("#[cfg(feature = \"x\")] mod m {{ {old} }} {new}"),
+            "test-deleted",
+        ),
+        (
+            old,
+            format!("#[test] fn old() {{ assert_eq!(a(), 4); }} {new}"),
+            "test-weakened",
+        ),
+        (
+            old,
+            format!("#[test] fn old() {{ assert!(a() > 0); }} {new}"),
+            "test-weakened",
+        ),
+        (
+            old,
+            format!("#[test] fn old() {{ /* assert_eq!(a(), 3); */ }} {new}"),
+            "test-weakened",
+        ),
+        (
+            old,
+            format!("#[test] fn old() {{ \"assert_eq!(a(), 3)\"; }} {new}"),
+            "test-weakened",
+        ),
+        (
+            old,
+            format!("#[test] fn old() {{ return; assert_eq!(a(), 3); }} {new}"),
+            "test-weakened",
+        ),
+        (
+            old,
+            format!("#[test] #[should_panic] fn old() {{ assert_eq!(a(), 3); }} {new}"),
+            "test-weakened",
+        ),
+        (
+            old,
+            format!("fn old() {{ assert_eq!(a(), 3); }} {new}"),
+            "test-deleted",
+        ),
+        (old, old.to_owned(), "no-test-added"),
+        (
+            old,
+            format!("{old} #[test] #[ignore] fn new() {{}}"),
+            "no-test-added",
+        ),
+        (old, format!("{old} fn helper() {{}}"), "no-test-added"),
+        (
+            "mod m { #[test] fn old() {} }",
+            format!("#[cfg(x)] mod m {{ #[test] fn old() {{}} }} {new}"),
+            "test-skipped",
+        ),
+        (
+            "proptest! { #[test] fn old(x in 0..9) { prop_assert!(x < 9); } }",
+            format!("proptest! {{ #[test] fn old(x in 0..9) {{ }} }} {new}"),
+            "test-weakened",
+        ),
+    ] {
+        assert_eq!(rust_tests(base, &fix), expected, "{fix}");
+    }
+    let deleted = reason(
+        RUST,
+        &[BROKEN, ("tests/a.rs", old)],
+        &[FIXED, ("tests/b.rs", new)],
+    );
+    assert_eq!(deleted, "test-deleted");
+}
+
+#[test]
+fn what_only_looks_like_a_loss_is_none() {
+    ready(
+        RUST,
+        &[
+            BROKEN,
+            (
+                "tests/a.rs",
+                "#[test]\nfn a() {\n    assert_eq!(\n        x,\n        1,\n    );\n}\n",
+            ),
+        ],
+        &[
+            FIXED,
+            (
+                "tests/a.rs",
+                "// moved\n#[test]\nfn b() { }\n#[test]\nfn a() { let y = 1; assert_eq!(x, 1); assert!(y); }\n",
+            ),
+        ],
+    );
+    ready(
+        RUST,
+        &[
+            BROKEN,
+            ("tests/a.rs", "#[test] #[ignore] fn a() {}"),
+            ("tests/data.json", "{}"),
+        ],
+        &[FIXED, ("tests/a.rs", "#[test] fn a() {} #[test] fn b() {}")],
+    );
+}
+
+#[test]
+fn inline_tests_that_cannot_be_told_apart_are_named() {
+    for fix in [
+        "mod m { fn f() {} #[cfg(test)] mod tests { #[test] fn new() {} } }",
+        "fn f() { #[test] fn hidden() {} }",
+        "fn f() { \" }",
+        "fn f() { (] }",
+        "/* never closed",
+    ] {
+        let name = reason(RUST, &[BROKEN], &[("src/lib.rs", fix)]);
+        assert_eq!(name, "inline-tests-not-separable", "{fix}");
+    }
+}
+
+#[test]
+fn a_fix_of_tests_alone_fixes_nothing() {
+    let with = |tests: &str| format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{ {tests} }}\n");
+    let (base, fix) = (
+        with("#[test] fn a() {}"),
+        with("#[test] fn a() {} #[test] fn b() {}"),
+    );
+    let name = reason(RUST, &[("src/lib.rs", &base)], &[("src/lib.rs", &fix)]);
+    assert_eq!(name, "nothing-but-tests");
+    let name = reason(
+        PYTHON,
+        &[("a.py", "")],
+        &[("a.py", ""), ("test_a.py", "def test_a(): pass")],
+    );
+    assert_eq!(name, "nothing-but-tests");
+}
+
+// Break it: let `guard::objection` look at test files only; each of these then passes on every tree.
+#[test]
+fn a_fix_may_not_decide_how_its_tests_are_run() {
+    const NEW: (&str, &str) = ("tests/new.rs", "#[test] fn new() {}");
+    for file in [
+        (
+            ".cargo/config.toml",
+            "[target.x86_64-unknown-linux-gnu]\nrunner = \"true\"\n",
+        ),
+        ("build.rs", "fn main() {}"),
+        ("Cargo.toml", "[package]\nname = \"a\"\nautotests = false\n"),
+        (
+            "Cargo.toml",
+            "[package]\nname = \"a\"\n[lib]\ntest = false\n[dependencies]\n",
+        ),
+    ] {
+        let name = reason(RUST, &[BROKEN], &[FIXED, NEW, file]);
+        assert_eq!(name, "test-configuration-changed", "{file:?}");
+    }
+    ready(
+        RUST,
+        &[BROKEN],
+        &[
+            FIXED,
+            NEW,
+            (
+                "Cargo.toml",
+                "[package]\nname = \"a\"\n[dependencies]\nb = \"1\"\n",
+            ),
+        ],
+    );
+    const PY: (&str, &str) = ("test_new.py", "def test_new():\n    assert f()\n");
+    for file in [
+        ("unittest.py", "def main(): pass"),
+        ("unittest/__init__.py", ""),
+        ("sitecustomize.py", "import os; os._exit(0)"),
+        ("pytest.ini", "[pytest]\naddopts = --co\n"),
+    ] {
+        let name = reason(PYTHON, &[("a.py", "x")], &[("a.py", "y"), PY, file]);
+        assert_eq!(name, "test-configuration-changed", "{file:?}");
+    }
+    const JS: (&str, &str) = ("a.test.js", "test('new', () => {});");
+    let script = ("package.json", r#"{"scripts":{"test":"exit 0"}}"#);
+    let name = reason(NODE, &[("a.js", "x")], &[("a.js", "y"), JS, script]);
+    assert_eq!(name, "test-configuration-changed");
+    let bumped = r#"{"dependencies":{"b":"2"},"scripts":{"test":"node --test"}}"#;
+    ready(
+        NODE,
+        &[("a.js", "x")],
+        &[("a.js", "y"), JS, ("package.json", bumped)],
+    );
+}
+
+#[test]
+fn code_may_not_find_out_that_it_is_tested() {
+    const NEW: (&str, &str) = ("tests/new.rs", "#[test] fn new() {}");
+    for fix in [
+        "fn broken() { if cfg!(test) { 1 } else { 2 } }",
+        "#[cfg(not(test))] fn broken() {} #[cfg(any(test, x))] fn broken() {}",
+        "fn broken() { std::env::var(\"RUST_TEST_THREADS\"); }",
+    ] {
+        let name = reason(RUST, &[BROKEN], &[("src/lib.rs", fix), NEW]);
+        assert_eq!(name, "source-knows-tests", "{fix}");
+    }
+    let name = reason(
+        PYTHON,
+        &[("a.py", "x = 1")],
+        &[
+            (
+                "a.py",
+                "import sys\nx = 1 if 'pytest' in sys.modules else 0",
+            ),
+            ("test_new.py", "def test_new(): pass"),
+        ],
+    );
+    assert_eq!(name, "source-knows-tests");
+}
+
+#[test]
+fn python_tests_are_compared_by_class_and_name() {
+    let base = "import unittest\n\nclass T(unittest.TestCase):\n    def test_old(self):\n        self.assertEqual(f(1), 2)  # two\n";
+    let new = "\n    def test_new(self):\n        self.assertTrue(f(0))\n";
+    let compared = |fix: &str| {
+        planned(
+            PYTHON,
+            &[("a.py", "x"), ("tests/test_a.py", base)],
+            &[("a.py", "y"), ("tests/test_a.py", fix)],
+        )
+        .1
+    };
+    for (fix, expected) in [
+        (format!("{base}{new}"), None),
+        (
+            format!(
+                "import unittest\nclass T(unittest.TestCase):\n    def test_old(self):\n        self.assertEqual(\n            f(1),\n            2,\n        )\n{new}"
+            ),
+            None,
+        ),
+        (base.replace("2)", "3)") + new, Some("test-weakened")),
+        (
+            base.replace(
+                "self.assertEqual(f(1), 2)",
+                "'''self.assertEqual(f(1), 2)'''",
+            ) + new,
+            Some("test-weakened"),
+        ),
+        (base.replace("test_old", "_old") + new, Some("test-deleted")),
+        (
+            base.replace("class T", "@unittest.skip('x')\nclass T") + new,
+            Some("test-skipped"),
+        ),
+        (
+            base.replace("    def", "    @unittest.expectedFailure\n    def") + new,
+            Some("test-weakened"),
+        ),
+        (
+            base.replace("        self", "        self.skipTest('x')\n        self") + new,
+            Some("test-skipped"),
+        ),
+        (
+            base.replace("        self", "        return\n        self") + new,
+            Some("test-weakened"),
+        ),
+        (
+            format!("{base}{new}pytestmark = pytest.mark.skip\n"),
+            Some("test-skipped"),
+        ),
+        (
+            format!("{base}    def test_old(self):\n        pass\n{new}"),
+            Some("test-skipped"),
+        ),
+    ] {
+        match (compared(&fix), expected) {
+            (Planned::Ready(plan), None) => assert_eq!(plan.added[0].name, "test_new"),
+            (Planned::Unproven(unproven), Some(name)) => {
+                assert_eq!(unproven.reason.as_str(), name, "{fix}");
+            }
+            (other, expected) => panic!("{fix}: {other:?} instead of {expected:?}"),
+        }
+    }
+}
+
+#[test]
+fn javascript_tests_are_compared_by_suite_and_name() {
+    let base = "describe('s', () => {\n  it('old', () => { expect(f(`${1}`)).toBe(/'/); });\n});\n";
+    let new = "test('new', () => { assert.equal(1, 1); });\n";
+    for (fix, expected) in [
+        (
+            format!("{base}test.only('new', () => {{}});"),
+            "test-skipped",
+        ),
+        (base.replace("it(", "it.skip(") + new, "test-skipped"),
+        (base.replace("it(", "xit(") + new, "test-skipped"),
+        (
+            base.replace("describe(", "describe.skip(") + new,
+            "test-skipped",
+        ),
+        (
+            base.replace("toBe(/'/)", "toBeTruthy()") + new,
+            "test-weakened",
+        ),
+        (base.replace("'old'", "'older'") + new, "test-deleted"),
+        (base.to_owned(), "no-test-added"),
+    ] {
+        let name = reason(
+            NODE,
+            &[("a.js", "x"), ("a.test.js", base)],
+            &[("a.js", "y"), ("a.test.js", &fix)],
+        );
+        assert_eq!(name, expected, "{fix}");
+    }
+    let (_, plan) = ready(
+        NODE,
+        &[("a.js", "x"), ("a.test.js", base)],
+        &[("a.js", "y"), ("a.test.js", &format!("{base}{new}"))],
+    );
+    assert_eq!(plan.added[0].name, "new");
+}
+
+#[test]
+fn go_tests_are_compared_with_the_conditions_that_fail_them() {
+    let base =
+        "package a\n\nfunc TestOld(t *testing.T) {\n\tif f() != 2 {\n\t\tt.Fatal(`no`)\n\t}\n}\n";
+    let new = "func TestNew(t *testing.T) { t.Error(1) }\n";
+    for (fix, expected) in [
+        (base.replace("!= 2", "== 9") + new, "test-weakened"),
+        (
+            base.replace("\tif", "\tt.Skip()\n\tif") + new,
+            "test-skipped",
+        ),
+        (format!("//go:build never\n\n{base}{new}"), "test-skipped"),
+        (
+            format!("{base}{new}func TestMain(m *testing.M) {{ os.Exit(0) }}"),
+            "test-weakened",
+        ),
+        (base.replace("TestOld", "Testold") + new, "test-deleted"),
+    ] {
+        let name = reason(
+            GO,
+            &[("a.go", "x"), ("a_test.go", base)],
+            &[("a.go", "y"), ("a_test.go", &fix)],
+        );
+        assert_eq!(name, expected, "{fix}");
+    }
+}
+
+#[test]
+fn in_unknown_languages_lines_may_only_be_added() {
+    const MAKE: &[(&str, &str)] = &[("Makefile", "test:\n\tsh tests/run.sh\n")];
+    let (_, plan) = ready(
+        MAKE,
+        &[("a.c", "x"), ("tests/run.sh", "one\n")],
+        &[("a.c", "y"), ("tests/run.sh", "one\ntwo\n")],
+    );
+    assert_eq!(plan.added[0].file, path("tests/run.sh"));
+    for fix in [&[("tests/run.sh", "two\n")][..], &[]] {
+        let mut files = vec![("a.c", "y"), ("tests/b.sh", "new\n")];
+        files.extend(fix);
+        let name = reason(MAKE, &[("a.c", "x"), ("tests/run.sh", "one\n")], &files);
+        assert!(["test-weakened", "test-deleted"].contains(&name), "{name}");
+    }
+    let name = reason(
+        MAKE,
+        &[("a.c", "x")],
+        &[
+            ("a.c", "y"),
+            ("tests/b.sh", "x"),
+            ("Makefile", "test:\n\ttrue\n"),
+        ],
+    );
+    assert_eq!(name, "test-configuration-changed");
+}
