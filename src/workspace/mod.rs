@@ -1,1 +1,3 @@
 //! Trusted repositories and scratch trees.
+
+pub mod git_command;
