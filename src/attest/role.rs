@@ -140,7 +140,9 @@ impl PredicateType {
     pub const fn role(self) -> Role {
         match self {
             Self::Proposal | Self::ContextManifest | Self::TestResult => Role::Proposer,
-            Self::PolicyDecision | Self::GateOutcome | Self::IntentScore | Self::PolicyVersion => Role::Policy,
+            Self::PolicyDecision | Self::GateOutcome | Self::IntentScore | Self::PolicyVersion => {
+                Role::Policy
+            }
             Self::Approval | Self::Unfreeze | Self::BreakGlass | Self::Enrolment => Role::Approver,
             Self::Execution | Self::Escalation | Self::Gap => Role::Executor,
         }

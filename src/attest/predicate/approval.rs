@@ -38,7 +38,7 @@ pub enum IdentityMethod {
     Link,
     /// A GitHub session.
     Github,
-    /// An OpenID Connect token.
+    /// An `OpenID` Connect token.
     Oidc,
     /// A passkey.
     Passkey,
