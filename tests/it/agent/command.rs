@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caretaker::agent::{Coder, CoderError, CommandCoder, Diagnosis, ProgramError};
+use caretaker::agent::{Coder as _, CoderError, CommandCoder, Diagnosis, ProgramError};
 use caretaker::sandbox::{Limits, Mode, Sandbox};
 
 use super::task;
@@ -89,7 +89,7 @@ async fn the_program_is_told_the_task_and_its_answer_is_read() {
     );
 }
 
-// Break it: leave `command.writable.clear()` out of `agent::command::CommandCoder::command`.
+// Break it: let `CommandCoder::diagnose` call the program with `Access::Write`.
 #[tokio::test]
 async fn a_diagnosis_may_read_the_tree_but_not_change_it() {
     let script = format!(

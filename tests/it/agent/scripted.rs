@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use caretaker::agent::{
-    Coder, CoderError, CoderTask, Diagnosis, Edit, FixSummary, Script, ScriptedCoder, When,
+    Coder as _, CoderError, CoderTask, Diagnosis, Edit, FixSummary, Script, ScriptedCoder, When,
 };
 use caretaker::change::RepoPath;
 
