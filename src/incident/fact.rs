@@ -348,7 +348,14 @@ impl Fact {
 
     /// Facts that may be known more than once; every other kind is unique within its incident.
     pub const fn repeats(&self) -> bool {
-        matches!(self, Self::LinkSent { .. } | Self::Merging { .. } | Self::MergeAsked { .. } | Self::MergeVoid { .. } | Self::Recovered { .. })
+        matches!(
+            self,
+            Self::LinkSent { .. }
+                | Self::Merging { .. }
+                | Self::MergeAsked { .. }
+                | Self::MergeVoid { .. }
+                | Self::Recovered { .. }
+        )
     }
 }
 

@@ -88,6 +88,9 @@ impl Failure {
     /// The key under which observations belong to one incident: project, workflow, scope, base branch, job.
     pub fn key(&self, project: &ProjectId) -> String {
         let job = self.job.as_deref().unwrap_or("-");
-        format!("{project}/{}/{}/{}/{job}", self.workflow_id, self.scope, self.base_ref)
+        format!(
+            "{project}/{}/{}/{}/{job}",
+            self.workflow_id, self.scope, self.base_ref
+        )
     }
 }

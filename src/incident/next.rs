@@ -71,7 +71,9 @@ pub enum Step {
 /// The next step. Total: every snapshot has one.
 pub fn next(snapshot: &Snapshot, now: Millis) -> Step {
     if snapshot.ledger.appended < snapshot.ledger.drafted {
-        return Step::Sign { seq: snapshot.ledger.appended };
+        return Step::Sign {
+            seq: snapshot.ledger.appended,
+        };
     }
     ended(snapshot)
         .or_else(|| merging(snapshot))
@@ -83,37 +85,65 @@ pub fn next(snapshot: &Snapshot, now: Millis) -> Step {
 /// Incidents in which nothing new is decided. Recovery closes whatever has not merged, blocked and escalated ones too.
 fn ended(snapshot: &Snapshot) -> Option<Step> {
     if snapshot.closed().is_some() {
-        let left = snapshot.pushed() && !snapshot.cleaned_up() && snapshot.closed().map(|(reason, _)| reason) != Some(ClosedReason::ByPerson);
+        let left = snapshot.pushed()
+            && !snapshot.cleaned_up()
+            && snapshot.closed().map(|(reason, _)| reason) != Some(ClosedReason::ByPerson);
         return Some(if left { Step::CleanUp } else { Step::Done });
     }
     if snapshot.landed().is_some() {
         return Some(Step::Done);
     }
     if let (Some(run), None) = (snapshot.recovered(), snapshot.active_merge()) {
-        return Some(Step::Close { reason: ClosedReason::Recovered, detail: format!("run {run} of the same job succeeded") });
+        return Some(Step::Close {
+            reason: ClosedReason::Recovered,
+            detail: format!("run {run} of the same job succeeded"),
+        });
     }
-    let denied = snapshot.decision().is_some_and(|decision| decision.verdict == Verdict::Deny);
+    let denied = snapshot
+        .decision()
+        .is_some_and(|decision| decision.verdict == Verdict::Deny);
     (denied || snapshot.escalation().is_some()).then_some(Step::Done)
 }
 
 /// A merge that may have been asked for is settled before anything else.
 fn merging(snapshot: &Snapshot) -> Option<Step> {
     let merge = snapshot.active_merge()?;
-    Some(if merge.asked.is_some() { Step::ProveLanding(merge) } else { Step::Merge(merge) })
+    Some(if merge.asked.is_some() {
+        Step::ProveLanding(merge)
+    } else {
+        Step::Merge(merge)
+    })
 }
 
 fn investigation(snapshot: &Snapshot) -> Option<Step> {
     if !snapshot.failure.kind.may_be_code() {
-        let detail = format!("a failure of kind {} is reported, not fixed", snapshot.failure.kind);
-        return Some(Step::Close { reason: ClosedReason::NotCode, detail });
+        let detail = format!(
+            "a failure of kind {} is reported, not fixed",
+            snapshot.failure.kind
+        );
+        return Some(Step::Close {
+            reason: ClosedReason::NotCode,
+            detail,
+        });
     }
     match snapshot.reproduction() {
         None => return Some(Step::Reproduce),
         Some(Reproduction::Green { command, .. }) => {
-            let detail = format!("{} succeeds at the failing commit in the sandbox", command.join(" "));
-            return Some(Step::Close { reason: ClosedReason::NotReproducible, detail });
+            let detail = format!(
+                "{} succeeds at the failing commit in the sandbox",
+                command.join(" ")
+            );
+            return Some(Step::Close {
+                reason: ClosedReason::NotReproducible,
+                detail,
+            });
         }
-        Some(Reproduction::Unrunnable { reason }) => return Some(Step::Close { reason: ClosedReason::NotCode, detail: reason.clone() }),
+        Some(Reproduction::Unrunnable { reason }) => {
+            return Some(Step::Close {
+                reason: ClosedReason::NotCode,
+                detail: reason.clone(),
+            });
+        }
         Some(Reproduction::Red { .. }) => {}
     }
     if snapshot.extraction().is_none() {
@@ -146,16 +176,28 @@ fn proposal(snapshot: &Snapshot) -> Option<Step> {
 fn authorisation(snapshot: &Snapshot, now: Millis) -> Step {
     let expires_at = snapshot.binding().map_or(now, |binding| binding.expires_at);
     let expired = now >= expires_at;
-    let expire = || Step::Close { reason: ClosedReason::Expired, detail: format!("nobody approved and merged before {expires_at}") };
+    let expire = || Step::Close {
+        reason: ClosedReason::Expired,
+        detail: format!("nobody approved and merged before {expires_at}"),
+    };
     match (snapshot.request().is_some(), snapshot.answer()) {
         _ if expired => expire(),
         (true, None) => match &snapshot.link {
             None => Step::MintLink,
-            Some(link) if !snapshot.link_sent(&link.approval) => Step::SendLink { approval: link.approval.clone() },
-            Some(link) => Step::Wait { until: link.expires_at.min(expires_at) },
+            Some(link) if !snapshot.link_sent(&link.approval) => Step::SendLink {
+                approval: link.approval.clone(),
+            },
+            Some(link) => Step::Wait {
+                until: link.expires_at.min(expires_at),
+            },
         },
         (true, Some(_)) if snapshot.approval_event().is_none() => Step::DraftApproval,
-        (true, Some(HumanDecision::Reject)) => Step::Close { reason: ClosedReason::Rejected, detail: "the owner rejected the change".to_owned() },
-        (true, Some(HumanDecision::Approve)) | (false, _) => Step::Compare { comparisons: snapshot.comparisons() },
+        (true, Some(HumanDecision::Reject)) => Step::Close {
+            reason: ClosedReason::Rejected,
+            detail: "the owner rejected the change".to_owned(),
+        },
+        (true, Some(HumanDecision::Approve)) | (false, _) => Step::Compare {
+            comparisons: snapshot.comparisons(),
+        },
     }
 }

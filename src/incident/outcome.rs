@@ -151,12 +151,21 @@ pub struct Outcome {
 impl Outcome {
     /// Just one fact.
     pub fn fact(fact: Fact) -> Self {
-        Self { facts: vec![fact], ..Self::default() }
+        Self {
+            facts: vec![fact],
+            ..Self::default()
+        }
     }
 
     /// Just a rest.
     pub fn pause(until: Millis, reason: impl Into<String>) -> Self {
-        Self { pause: Some(Pause { until, reason: reason.into() }), ..Self::default() }
+        Self {
+            pause: Some(Pause {
+                until,
+                reason: reason.into(),
+            }),
+            ..Self::default()
+        }
     }
 }
 
@@ -186,6 +195,10 @@ pub enum StepError {
 impl StepError {
     /// An escalation without a comparison.
     pub fn escalate(reason: EscalationReason, detail: impl Into<String>) -> Self {
-        Self::Escalate { reason, detail: detail.into(), differences: Vec::new() }
+        Self::Escalate {
+            reason,
+            detail: detail.into(),
+            differences: Vec::new(),
+        }
     }
 }

@@ -57,10 +57,14 @@ pub struct Snapshot {
 /// Looks up the newest fact of a variant.
 macro_rules! newest {
     ($snapshot:expr, $pattern:pat => $value:expr) => {
-        $snapshot.facts.iter().rev().find_map(|recorded| match &recorded.fact {
-            $pattern => Some($value),
-            _ => None,
-        })
+        $snapshot
+            .facts
+            .iter()
+            .rev()
+            .find_map(|recorded| match &recorded.fact {
+                $pattern => Some($value),
+                _ => None,
+            })
     };
 }
 
@@ -128,12 +132,16 @@ impl Snapshot {
 
     /// What a merge must equal: from the request, or of a free change.
     pub fn binding(&self) -> Option<&Binding> {
-        self.request().map(|request| &request.binding).or_else(|| newest!(self, Fact::Bound { binding } => binding.as_ref()))
+        self.request()
+            .map(|request| &request.binding)
+            .or_else(|| newest!(self, Fact::Bound { binding } => binding.as_ref()))
     }
 
     /// Whether that link was delivered.
     pub fn link_sent(&self, link: &ApprovalId) -> bool {
-        self.facts.iter().any(|recorded| matches!(&recorded.fact, Fact::LinkSent { approval } if approval == link))
+        self.facts.iter().any(
+            |recorded| matches!(&recorded.fact, Fact::LinkSent { approval } if approval == link),
+        )
     }
 
     /// The person's answer.
@@ -158,11 +166,22 @@ impl Snapshot {
         if void || self.landed().is_some() {
             return None;
         }
-        let asked = self.facts.iter().rev().find_map(|recorded| match &recorded.fact {
-            Fact::MergeAsked { execution: one, answer } if *one == execution => Some((recorded.at, answer.clone())),
-            _ => None,
-        });
-        Some(ActiveMerge { execution, comparisons, asked })
+        let asked = self
+            .facts
+            .iter()
+            .rev()
+            .find_map(|recorded| match &recorded.fact {
+                Fact::MergeAsked {
+                    execution: one,
+                    answer,
+                } if *one == execution => Some((recorded.at, answer.clone())),
+                _ => None,
+            });
+        Some(ActiveMerge {
+            execution,
+            comparisons,
+            asked,
+        })
     }
 
     /// Comparisons that led to a merge being asked for, so far.

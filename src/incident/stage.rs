@@ -59,7 +59,10 @@ impl Stage {
 
     /// Whether nothing more happens by itself.
     pub const fn is_final(self) -> bool {
-        matches!(self, Self::Blocked | Self::Resolved | Self::Escalated | Self::Closed)
+        matches!(
+            self,
+            Self::Blocked | Self::Resolved | Self::Escalated | Self::Closed
+        )
     }
 }
 
@@ -78,7 +81,11 @@ pub fn stage(snapshot: &Snapshot) -> Stage {
     } else if snapshot.escalation().is_some() {
         Stage::Escalated
     } else if snapshot.landed() == Some(true) {
-        if signed { Stage::Resolved } else { Stage::Merging }
+        if signed {
+            Stage::Resolved
+        } else {
+            Stage::Merging
+        }
     } else if verdict == Some(Verdict::Deny) {
         Stage::Blocked
     } else if snapshot.active_merge().is_some() {
@@ -93,7 +100,10 @@ pub fn stage(snapshot: &Snapshot) -> Stage {
         Stage::Gated
     } else if snapshot.diagnosis().is_some() {
         Stage::Diagnosed
-    } else if matches!(snapshot.reproduction(), Some(super::Reproduction::Red { .. })) {
+    } else if matches!(
+        snapshot.reproduction(),
+        Some(super::Reproduction::Red { .. })
+    ) {
         Stage::Reproduced
     } else {
         Stage::Detected
@@ -101,7 +111,8 @@ pub fn stage(snapshot: &Snapshot) -> Stage {
 }
 
 fn is_authorised(snapshot: &Snapshot, signed: bool) -> bool {
-    let approved = snapshot.approval_event().is_some() && snapshot.answer() == Some(HumanDecision::Approve);
+    let approved =
+        snapshot.approval_event().is_some() && snapshot.answer() == Some(HumanDecision::Approve);
     let free = snapshot.request().is_none() && snapshot.binding().is_some();
     signed && (approved || free)
 }

@@ -181,7 +181,7 @@ fn the_home_is_the_xdg_state_folder_unless_named() {
     );
     assert_eq!(
         home(&[("CARETAKER_HOME", "here")]).unwrap(),
-        Path::new("/work/here")
+        Path::new("/srv/here")
     );
     assert!(home(&[]).unwrap_err().contains("set CARETAKER_HOME"));
 }
