@@ -1,6 +1,6 @@
 //! Workflow runs, their attempts, jobs and logs.
 
-use super::paging::counted;
+use super::paging::{Page, counted, linked};
 use super::routes::Scene;
 use super::{Answer, Body, Refusal, Reply};
 use crate::forge::render;
@@ -30,13 +30,13 @@ pub(crate) fn list(scene: Scene<'_>, workflow: Option<&str>) -> Answer {
     if branch.is_some() || event.is_some() || status.is_some() || sha.is_some() {
         runs.truncate(FILTERED);
     }
-    let mut rendered = Vec::new();
-    for run in runs {
-        rendered.push((run, run.attempts.last().ok_or_else(Refusal::not_found)?));
-    }
     // Commits are read for the wanted page only.
-    let render = |(run, attempt): &(&Run, &Attempt)| rendered_run(scene, &state, run, attempt).unwrap_or_default();
-    Ok(counted(scene.shared, scene.repository.id, scene.call, "workflow_runs", &rendered, render))
+    let mut rows = Vec::new();
+    for run in Page::of(scene.call).part(&runs) {
+        rows.push(rendered_run(scene, &state, run, attempt_of(run, None)?)?);
+    }
+    let reply = Reply::ok(serde_json::json!({"total_count": runs.len(), "workflow_runs": rows}));
+    Ok(linked(scene.shared, scene.repository.id, scene.call, runs.len(), reply))
 }
 
 fn rendered_run(scene: Scene<'_>, state: &RepositoryState, run: &Run, attempt: &Attempt) -> Result<serde_json::Value, Refusal> {

@@ -41,7 +41,7 @@ pub(crate) fn tree(scene: Scene<'_>, name: &str) -> Answer {
         entries.push(render::tree_entry(&scene.shared.url, &state, entry));
     }
     let truncated = entries.len() < all.len();
-    Ok(Reply::ok(render::tree(&scene.shared.url, &state, &id, entries, truncated)))
+    Ok(Reply::ok(render::tree(&scene.shared.url, &state, &id, &entries, truncated)))
 }
 
 /// `GET /repos/{owner}/{repo}/git/blobs/{file_sha}`
