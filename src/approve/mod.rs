@@ -1,1 +1,17 @@
 //! Approval of one exact change by one named person, once.
+//!
+//! A link carries a 32-byte nonce; only its hash is stored. What is approved is a [`Binding`]; the [`ApprovalRequest`] over it
+//! is fixed before anyone is asked. Possession of an [`Authority`] means: a signed approval, or a signed decision that the
+//! change needs none, exists in a ledger that was verified just now.
+
+mod authority;
+mod binding;
+mod principal;
+mod request;
+mod token;
+
+pub use authority::{Authority, AuthorityError, AuthoritySource};
+pub use binding::{Binding, MergeMethod};
+pub use principal::{Principal, PrincipalError};
+pub use request::{ApprovalRequest, Consumption, HumanDecision};
+pub use token::{ApprovalToken, TokenError, TokenHash};

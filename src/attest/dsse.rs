@@ -1,0 +1,374 @@
+//! Envelopes: DSSE version 1.
+//!
+//! What is signed is the pre-authentication encoding ([`pae`]) of exact payload bytes. Verification never re-serialises
+//! and hands out nothing but the bytes that were verified ([`Verified`]).
+
+use base64::Engine as _;
+use base64::alphabet::{STANDARD as STANDARD_ALPHABET, URL_SAFE as URL_SAFE_ALPHABET};
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::engine::DecodePaddingMode;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::change::Sha256Digest;
+use super::json::{self, JsonError};
+use super::keys::{KeyId, PublicKey, SecretKey};
+use super::text::shown;
+
+/// The payload type of in-toto statements.
+pub const IN_TOTO: &str = "application/vnd.in-toto+json";
+/// The payload type of trust roots.
+pub const TRUST_ROOT: &str = "application/vnd.caretaker.trust-root+json";
+/// The longest stored envelope, in bytes: what a log's entry bundle can hold.
+pub const MAX_ENVELOPE: usize = 65_535;
+/// The longest payload, in bytes, that fits into a stored envelope whatever its signatures.
+pub const MAX_PAYLOAD: usize = 46_000;
+/// The most signatures a document may carry.
+pub const MAX_SIGNATURES: usize = 16;
+
+/// Why bytes are not an acceptable envelope, or why it does not verify.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EnvelopeError {
+    /// Not the JSON of an envelope.
+    #[error("reading an envelope: {0}")]
+    Json(#[from] JsonError),
+    /// Base64 that is not canonical, or of the wrong length.
+    #[error("reading an envelope: {part} is not canonical base64 of the right length")]
+    Base64 {
+        /// `payload` or `signature`.
+        part: &'static str,
+    },
+    /// Not the one stored serialisation.
+    #[error("reading an envelope: the bytes are not the one serialisation that is stored (order, white space, base64)")]
+    NotStoredForm,
+    /// Wrong number of signatures.
+    #[error("reading an envelope: it has {found} signatures, expected {expected}")]
+    SignatureCount {
+        /// Signatures found.
+        found: usize,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// A key id that is none.
+    #[error("reading an envelope: the key id {found} is not an SSH fingerprint")]
+    KeyId {
+        /// What was found, made printable.
+        found: String,
+    },
+    /// The payload is too long.
+    #[error("a payload of {length} bytes, at most {MAX_PAYLOAD} are signed; put bulk into the evidence store")]
+    TooLong {
+        /// Length, in bytes.
+        length: usize,
+    },
+    /// Fewer keys than needed signed this.
+    #[error("{verified} of the keys allowed to sign this did, {threshold} are needed")]
+    Unverified {
+        /// Distinct keys whose signature verifies.
+        verified: usize,
+        /// Keys needed.
+        threshold: usize,
+    },
+    /// A threshold that would let anything pass.
+    #[error("a threshold of {threshold} for {keys} keys cannot be met or means nothing")]
+    Threshold {
+        /// The threshold asked for.
+        threshold: usize,
+        /// Keys given.
+        keys: usize,
+    },
+}
+
+/// The bytes that are signed: `DSSEv1 LEN(type) type LEN(body) body`, lengths in bytes as decimal numbers.
+pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
+    let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
+    let mut bytes = Vec::with_capacity(head.len() + payload.len());
+    bytes.extend_from_slice(head.as_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    payload: String,
+    #[serde(rename = "payloadType")]
+    payload_type: String,
+    signatures: Vec<WireSignature>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireSignature {
+    keyid: String,
+    sig: String,
+}
+
+/// One signature of a document, with the id of the key that is said to have made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    keyid: KeyId,
+    bytes: [u8; 64],
+}
+
+impl Signature {
+    /// The hint: who is said to have signed.
+    pub fn keyid(&self) -> &KeyId {
+        &self.keyid
+    }
+}
+
+/// A signed document in the one stored serialisation, with 1 to [`MAX_SIGNATURES`] signatures. A ledger event is an
+/// [`Envelope`]; a trust root is one of these.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedDocument {
+    payload_type: String,
+    payload: Vec<u8>,
+    signatures: Vec<Signature>,
+}
+
+impl SignedDocument {
+    /// Signs `payload` with every one of `keys`.
+    pub fn sign(payload_type: &str, payload: &[u8], keys: &[&SecretKey]) -> Result<Self, EnvelopeError> {
+        if payload.len() > MAX_PAYLOAD {
+            return Err(EnvelopeError::TooLong { length: payload.len() });
+        }
+        check_count(keys.len())?;
+        let message = pae(payload_type, payload);
+        let signatures = keys
+            .iter()
+            .map(|key| Signature { keyid: key.public().keyid(), bytes: key.sign(&message) })
+            .collect();
+        Ok(Self { payload_type: payload_type.to_owned(), payload: payload.to_vec(), signatures })
+    }
+
+    /// Reads the stored serialisation; any other bytes, also of the same content, are refused.
+    pub fn parse(bytes: &[u8]) -> Result<Self, EnvelopeError> {
+        let wire: Wire = json::parse(bytes, MAX_ENVELOPE)?;
+        check_count(wire.signatures.len())?;
+        let payload = STANDARD.decode(&wire.payload).map_err(|_| EnvelopeError::Base64 { part: "payload" })?;
+        let signatures = wire.signatures.iter().map(stored_signature).collect::<Result<_, _>>()?;
+        let document = Self { payload_type: wire.payload_type, payload, signatures };
+        // Byte equality here is what makes an envelope have one serialisation only.
+        if document.to_bytes()? == bytes { Ok(document) } else { Err(EnvelopeError::NotStoredForm) }
+    }
+
+    /// The one stored serialisation.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, EnvelopeError> {
+        let signatures = self.signatures.iter().map(|signature| WireSignature {
+            keyid: signature.keyid.to_string(),
+            sig: STANDARD.encode(signature.bytes),
+        });
+        let wire = Wire {
+            payload: STANDARD.encode(&self.payload),
+            payload_type: self.payload_type.clone(),
+            signatures: signatures.collect(),
+        };
+        Ok(json::to_bytes(&wire)?)
+    }
+
+    /// The payload type, unverified.
+    pub fn payload_type(&self) -> &str {
+        &self.payload_type
+    }
+
+    /// The payload before verification: only to learn which keys a self-signed document claims.
+    pub(crate) fn unverified_payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// The signatures, unverified.
+    pub fn signatures(&self) -> &[Signature] {
+        &self.signatures
+    }
+
+    /// SHA-256 of the pre-authentication encoding: what other documents and pins name this one by. Independent of
+    /// signatures and of the JSON around the payload.
+    pub fn digest(&self) -> Sha256Digest {
+        Sha256Digest::of(&pae(&self.payload_type, &self.payload))
+    }
+
+    /// Hands out the payload if at least `threshold` *distinct* keys of `keys` signed it as `payload_type`.
+    pub fn verify(&self, payload_type: &str, keys: &[PublicKey], threshold: usize) -> Result<Verified, EnvelopeError> {
+        let signatures = self.signatures.iter().map(|signature| signature.bytes);
+        verify_threshold(&self.payload_type, &self.payload, signatures, payload_type, keys, threshold)
+    }
+}
+
+fn check_count(found: usize) -> Result<(), EnvelopeError> {
+    if (1..=MAX_SIGNATURES).contains(&found) {
+        Ok(())
+    } else {
+        Err(EnvelopeError::SignatureCount { found, expected: "1 to 16" })
+    }
+}
+
+fn stored_signature(wire: &WireSignature) -> Result<Signature, EnvelopeError> {
+    let keyid = KeyId::parse(&wire.keyid).map_err(|_| EnvelopeError::KeyId { found: shown(&wire.keyid) })?;
+    let bytes = STANDARD.decode(&wire.sig).ok().and_then(|bytes| bytes.try_into().ok());
+    Ok(Signature { keyid, bytes: bytes.ok_or(EnvelopeError::Base64 { part: "signature" })? })
+}
+
+/// Counts keys, not signatures: a key that signed twice, or that is listed twice, counts once.
+fn verify_threshold(
+    found_type: &str,
+    payload: &[u8],
+    signatures: impl Iterator<Item = [u8; 64]>,
+    payload_type: &str,
+    keys: &[PublicKey],
+    threshold: usize,
+) -> Result<Verified, EnvelopeError> {
+    if threshold == 0 || threshold > keys.len() {
+        return Err(EnvelopeError::Threshold { threshold, keys: keys.len() });
+    }
+    let message = pae(payload_type, payload);
+    let mut signers: Vec<&PublicKey> = Vec::new();
+    // A document signed as another type has another encoding, so its signatures cannot verify; saying so early only
+    // saves work.
+    if found_type == payload_type {
+        for signature in signatures.take(MAX_SIGNATURES) {
+            let signer = keys.iter().find(|key| key.verifies(&message, &signature));
+            signers.extend(signer.filter(|signer| !signers.contains(signer)));
+        }
+    }
+    if signers.len() < threshold {
+        return Err(EnvelopeError::Unverified { verified: signers.len(), threshold });
+    }
+    let keyids = signers.into_iter().map(PublicKey::keyid).collect();
+    Ok(Verified { digest: Sha256Digest::of(&message), payload: payload.to_vec(), keyids })
+}
+
+/// One ledger event or evidence document as it is stored: a [`SignedDocument`] with exactly one signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    document: SignedDocument,
+    signature: Signature,
+}
+
+impl Envelope {
+    /// Signs `payload` with one key.
+    pub(crate) fn sign(payload_type: &str, payload: &[u8], key: &SecretKey) -> Result<Self, EnvelopeError> {
+        Self::from_document(SignedDocument::sign(payload_type, payload, &[key])?)
+    }
+
+    /// Reads the one stored serialisation of an envelope with exactly one signature.
+    pub fn parse(bytes: &[u8]) -> Result<Self, EnvelopeError> {
+        Self::from_document(SignedDocument::parse(bytes)?)
+    }
+
+    fn from_document(document: SignedDocument) -> Result<Self, EnvelopeError> {
+        match document.signatures.as_slice() {
+            [signature] => Ok(Self { signature: signature.clone(), document }),
+            more => Err(EnvelopeError::SignatureCount { found: more.len(), expected: "exactly 1" }),
+        }
+    }
+
+    /// The one stored serialisation.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, EnvelopeError> {
+        self.document.to_bytes()
+    }
+
+    /// The payload type, unverified.
+    pub fn payload_type(&self) -> &str {
+        &self.document.payload_type
+    }
+
+    /// The hint: who is said to have signed.
+    pub fn keyid(&self) -> &KeyId {
+        &self.signature.keyid
+    }
+
+    /// SHA-256 of the pre-authentication encoding: what the next event and cross references name this one by.
+    pub fn digest(&self) -> Sha256Digest {
+        self.document.digest()
+    }
+
+    /// Hands out the payload if `key` signed it as `payload_type`.
+    pub fn verify(&self, payload_type: &str, key: &PublicKey) -> Result<Verified, EnvelopeError> {
+        self.document.verify(payload_type, std::slice::from_ref(key), 1)
+    }
+}
+
+/// Payload bytes whose signatures were verified. There is no other way to make one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    payload: Vec<u8>,
+    digest: Sha256Digest,
+    keyids: Vec<KeyId>,
+}
+
+impl Verified {
+    /// The bytes that were signed.
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// SHA-256 of the pre-authentication encoding.
+    pub const fn digest(&self) -> Sha256Digest {
+        self.digest
+    }
+
+    /// The keys whose signatures verified, computed from the keys themselves, not from the hints.
+    pub fn keyids(&self) -> &[KeyId] {
+        &self.keyids
+    }
+}
+
+#[derive(Deserialize)]
+struct ForeignWire {
+    payload: String,
+    #[serde(rename = "payloadType")]
+    payload_type: String,
+    signatures: Vec<ForeignSignature>,
+}
+
+#[derive(Deserialize)]
+struct ForeignSignature {
+    sig: String,
+}
+
+/// An envelope made by somebody else, read as liberally as DSSE demands: both base64 alphabets, any member order and
+/// white space, unknown members ignored, key ids not even looked at. Repeated members are refused all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignEnvelope {
+    payload_type: String,
+    payload: Vec<u8>,
+    signatures: Vec<[u8; 64]>,
+}
+
+impl ForeignEnvelope {
+    /// Reads an envelope of at most [`MAX_ENVELOPE`] bytes. Signatures that are not 64 bytes long are left out: they
+    /// are of another algorithm.
+    pub fn parse(bytes: &[u8]) -> Result<Self, EnvelopeError> {
+        json::read(bytes, MAX_ENVELOPE)?;
+        let wire: ForeignWire = serde_json::from_slice(bytes)
+            .map_err(|error| JsonError::Shape { reason: shown(&error.to_string()) })?;
+        check_count(wire.signatures.len())?;
+        let payload = either_alphabet(&wire.payload).ok_or(EnvelopeError::Base64 { part: "payload" })?;
+        let mut signatures = Vec::new();
+        for signature in &wire.signatures {
+            let bytes = either_alphabet(&signature.sig).ok_or(EnvelopeError::Base64 { part: "signature" })?;
+            signatures.extend(<[u8; 64]>::try_from(bytes).ok());
+        }
+        Ok(Self { payload_type: wire.payload_type, payload, signatures })
+    }
+
+    /// The payload type, unverified.
+    pub fn payload_type(&self) -> &str {
+        &self.payload_type
+    }
+
+    /// Hands out the payload if at least `threshold` *distinct* keys of `keys` signed it as `payload_type`.
+    pub fn verify(&self, payload_type: &str, keys: &[PublicKey], threshold: usize) -> Result<Verified, EnvelopeError> {
+        let signatures = self.signatures.iter().copied();
+        verify_threshold(&self.payload_type, &self.payload, signatures, payload_type, keys, threshold)
+    }
+}
+
+fn either_alphabet(text: &str) -> Option<Vec<u8>> {
+    const CONFIG: GeneralPurposeConfig =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    const STANDARD_LIBERAL: GeneralPurpose = GeneralPurpose::new(&STANDARD_ALPHABET, CONFIG);
+    const URL_SAFE_LIBERAL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE_ALPHABET, CONFIG);
+    STANDARD_LIBERAL.decode(text).or_else(|_| URL_SAFE_LIBERAL.decode(text)).ok()
+}

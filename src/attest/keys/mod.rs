@@ -1,0 +1,200 @@
+//! Ed25519 keys: ids, public keys, secret keys, and (in [`file`]) secret keys at rest.
+
+mod derive;
+mod file;
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+use zeroize::{Zeroize as _, Zeroizing};
+
+pub use derive::{Argon2Cost, Kdf, hkdf_sha256};
+pub use file::{KeyFile, KeyFileError, KeyHeader, KeyUse};
+
+use super::text::shown;
+
+/// Fills a buffer with random bytes; the caller decides where they come from.
+pub type Fill<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), FillError>;
+
+/// The source of randomness failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the source of random bytes failed: {reason}")]
+pub struct FillError {
+    /// What the source said.
+    pub reason: String,
+}
+
+/// Why bytes are not a usable key or key id.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum KeyError {
+    /// Not a key id.
+    #[error("{found} is not a key id: `SHA256:` and 43 characters of unpadded base64, as `ssh-keygen -l` prints")]
+    KeyId {
+        /// What was found, made printable.
+        found: String,
+    },
+    /// Not a public key.
+    #[error("{found} is not an Ed25519 public key: {reason}")]
+    Public {
+        /// What was found, made printable.
+        found: String,
+        /// Why it is refused.
+        reason: &'static str,
+    },
+}
+
+/// An SSH fingerprint, `SHA256:<unpadded base64 of the SHA-256 of the SSH wire form of the public key>`. In an envelope
+/// it is a hint: it never makes a signature count.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct KeyId(String);
+
+impl KeyId {
+    const PREFIX: &'static str = "SHA256:";
+
+    /// Reads a key id, refusing every other spelling than the one `ssh-keygen -l` prints.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let digest = text.strip_prefix(Self::PREFIX).and_then(|encoded| STANDARD_NO_PAD.decode(encoded).ok());
+        if digest.is_some_and(|digest| digest.len() == 32) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(KeyError::KeyId { found: shown(text) })
+        }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for KeyId {
+    type Error = KeyError;
+
+    fn try_from(text: String) -> Result<Self, KeyError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<KeyId> for String {
+    fn from(keyid: KeyId) -> Self {
+        keyid.0
+    }
+}
+
+/// An Ed25519 public key that is neither weak (small order) nor non-canonically encoded. Serialises as padded base64 of
+/// its 32 bytes.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PublicKey(VerifyingKey);
+
+impl PublicKey {
+    /// Takes 32 bytes, refusing what is not a point, a point of small order, and a second spelling of a point.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, KeyError> {
+        let refused = |reason| KeyError::Public { found: hex::encode(bytes), reason };
+        let key = VerifyingKey::from_bytes(bytes).map_err(|_| refused("the bytes are not a point of the curve"))?;
+        if key.is_weak() {
+            return Err(refused("the point has small order, so that anybody can sign for it"));
+        }
+        if key.to_edwards().compress().as_bytes() != bytes {
+            return Err(refused("the point is not canonically encoded"));
+        }
+        Ok(Self(key))
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
+    /// The fingerprint of this key.
+    pub fn keyid(&self) -> KeyId {
+        const NAME: &[u8] = b"ssh-ed25519";
+        let mut hash = Sha256::new();
+        hash.update([0, 0, 0, 11]);
+        hash.update(NAME);
+        hash.update([0, 0, 0, 32]);
+        hash.update(self.as_bytes());
+        KeyId(format!("{}{}", KeyId::PREFIX, STANDARD_NO_PAD.encode(hash.finalize())))
+    }
+
+    /// Whether `signature` is this key's over `message`, in the strict sense: canonical scalar, no small-order points.
+    /// This single check is normative; batch verification accepts more.
+    pub fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "PublicKey({})", self.keyid())
+    }
+}
+
+impl TryFrom<String> for PublicKey {
+    type Error = KeyError;
+
+    fn try_from(text: String) -> Result<Self, KeyError> {
+        let refused = |reason| KeyError::Public { found: shown(&text), reason };
+        let bytes = STANDARD.decode(&text).map_err(|_| refused("it is not canonical padded base64"))?;
+        let bytes: [u8; 32] = bytes.try_into().map_err(|_| refused("it does not hold 32 bytes"))?;
+        Self::from_bytes(&bytes)
+    }
+}
+
+impl From<PublicKey> for String {
+    fn from(key: PublicKey) -> Self {
+        STANDARD.encode(key.as_bytes())
+    }
+}
+
+/// An Ed25519 secret key in memory. Wiped when dropped; printing it prints its public id.
+pub struct SecretKey(SigningKey);
+
+impl SecretKey {
+    /// A new key from 32 random bytes.
+    pub fn generate(fill: Fill<'_>) -> Result<Self, FillError> {
+        let mut seed = Zeroizing::new([0; 32]);
+        fill(seed.as_mut_slice())?;
+        Ok(Self::from_seed(&seed))
+    }
+
+    /// The key of a 32-byte seed (RFC 8032).
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(seed))
+    }
+
+    /// The public half, always computed from the secret: a supplied one is never used for signing.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key())
+    }
+
+    /// Signs exactly these bytes. Only for modules that build the bytes themselves.
+    pub(crate) fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.0.sign(message).to_bytes()
+    }
+
+    fn seed(&self) -> Zeroizing<[u8; 32]> {
+        let mut copy = self.0.to_bytes();
+        let seed = Zeroizing::new(copy);
+        copy.zeroize();
+        seed
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SecretKey({})", self.public().keyid())
+    }
+}
