@@ -60,8 +60,13 @@ pub(crate) fn percent_decoded(text: &str, plus_is_space: bool) -> String {
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut position = 0;
     while let Some(byte) = bytes.get(position) {
-        let hex = text.get(position + 1..position + 3).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
-        match (byte, hex.and_then(|digits| u8::from_str_radix(digits, 16).ok())) {
+        let hex = text
+            .get(position + 1..position + 3)
+            .filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+        match (
+            byte,
+            hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()),
+        ) {
             (b'%', Some(value)) => {
                 decoded.push(value);
                 position += 2;

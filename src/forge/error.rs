@@ -16,7 +16,9 @@ pub enum ForgeError {
         source: std::io::Error,
     },
     /// The folder holds something already; pull requests and runs live in memory, so an old folder cannot be resumed.
-    #[error("preparing the forge's folder {path}: it is not empty; choose a new folder or remove it")]
+    #[error(
+        "preparing the forge's folder {path}: it is not empty; choose a new folder or remove it"
+    )]
     FolderNotEmpty {
         /// The folder.
         path: PathBuf,
@@ -30,7 +32,9 @@ pub enum ForgeError {
         source: std::io::Error,
     },
     /// The address is reachable from other machines while the token is the published one.
-    #[error("listening on {address}: the forge's usual token is public, so only loopback is allowed with it; give a token of your own")]
+    #[error(
+        "listening on {address}: the forge's usual token is public, so only loopback is allowed with it; give a token of your own"
+    )]
     PublishedToken {
         /// The address asked for.
         address: SocketAddr,
@@ -44,7 +48,9 @@ pub enum ForgeError {
         source: std::io::Error,
     },
     /// git ran and refused.
-    #[error("running `git {command}`: it failed with {detail}; the request or the repository does not allow this")]
+    #[error(
+        "running `git {command}`: it failed with {detail}; the request or the repository does not allow this"
+    )]
     Git {
         /// The arguments.
         command: String,

@@ -146,18 +146,36 @@ impl Traffic {
     }
 
     pub(crate) fn plan_fault(&self, fault: Fault) {
-        let Fault { method, path, nth, action } = fault;
-        locked(&self.faults).push(Trap { method, path, left: nth.max(1), load: action });
+        let Fault {
+            method,
+            path,
+            nth,
+            action,
+        } = fault;
+        locked(&self.faults).push(Trap {
+            method,
+            path,
+            left: nth.max(1),
+            load: action,
+        });
     }
 
     pub(crate) fn plan_act(&self, method: &str, path: &str, nth: usize, moment: Moment, act: Act) {
-        let trap = Trap { method: method.to_owned(), path: path.to_owned(), left: nth.max(1), load: (moment, act) };
+        let trap = Trap {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            left: nth.max(1),
+            load: (moment, act),
+        };
         locked(&self.acts).push(trap);
     }
 
     /// What befalls this request. Every matching trap counts it.
     pub(crate) fn interventions(&self, method: &str, path: &str) -> Interventions {
-        let mut found = Interventions { fault: sprung(&self.faults, method, path).into_iter().next(), ..Interventions::default() };
+        let mut found = Interventions {
+            fault: sprung(&self.faults, method, path).into_iter().next(),
+            ..Interventions::default()
+        };
         for (moment, act) in sprung(&self.acts, method, path) {
             match moment {
                 Moment::Before => found.before.push(act),
@@ -171,10 +189,16 @@ impl Traffic {
 /// Counts the request at every trap and takes out those whose turn it is.
 fn sprung<T>(traps: &Mutex<Vec<Trap<T>>>, method: &str, path: &str) -> Vec<T> {
     let mut waiting = locked(traps);
-    for trap in waiting.iter_mut().filter(|trap| (trap.method == "*" || trap.method == method) && path.contains(&trap.path)) {
+    for trap in waiting
+        .iter_mut()
+        .filter(|trap| (trap.method == "*" || trap.method == method) && path.contains(&trap.path))
+    {
         trap.left -= 1;
     }
-    waiting.extract_if(.., |trap| trap.left == 0).map(|trap| trap.load).collect()
+    waiting
+        .extract_if(.., |trap| trap.left == 0)
+        .map(|trap| trap.load)
+        .collect()
 }
 
 impl FaultAction {

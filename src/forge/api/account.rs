@@ -20,12 +20,15 @@ pub(crate) fn rate_limit(shared: &Shared) -> Reply {
     let used = shared.spend(0);
     let reset = (shared.now)() + 3_600;
     let core = json!({"limit": RATE_LIMIT, "used": used, "remaining": RATE_LIMIT - used, "reset": reset, "resource": "core"});
-    let search = json!({"limit": 30, "used": 0, "remaining": 30, "reset": reset, "resource": "search"});
+    let search =
+        json!({"limit": 30, "used": 0, "remaining": 30, "reset": reset, "resource": "search"});
     Reply::ok(json!({"resources": {"core": core, "search": search}, "rate": core}))
 }
 
 /// `GET /meta`
 pub(crate) fn meta(shared: &Shared) -> Reply {
     let host = shared.url.trim_start_matches("http://");
-    Reply::ok(json!({"verifiable_password_authentication": false, "api": ["127.0.0.1/32"], "git": ["127.0.0.1/32"], "domains": {"website": [host]}}))
+    Reply::ok(
+        json!({"verifiable_password_authentication": false, "api": ["127.0.0.1/32"], "git": ["127.0.0.1/32"], "domains": {"website": [host]}}),
+    )
 }

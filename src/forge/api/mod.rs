@@ -22,6 +22,7 @@ use super::error::ForgeError;
 use super::state::Shared;
 
 pub(crate) use merge::{MergeRequest, land};
+pub(crate) use pulls::{retarget, set_open};
 
 /// The only API version this forge speaks.
 const API_VERSION: &str = "2022-11-28";
@@ -84,7 +85,11 @@ pub(crate) type Answer = Result<Reply, Refusal>;
 
 impl Reply {
     pub(crate) fn json(status: u16, body: Value) -> Self {
-        Self { status, headers: Vec::new(), body: Body::Json(body) }
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Body::Json(body),
+        }
     }
 
     pub(crate) fn ok(body: Value) -> Self {
@@ -92,7 +97,11 @@ impl Reply {
     }
 
     pub(crate) fn nothing() -> Self {
-        Self { status: 204, headers: Vec::new(), body: Body::Nothing }
+        Self {
+            status: 204,
+            headers: Vec::new(),
+            body: Body::Nothing,
+        }
     }
 
     pub(crate) fn with(mut self, name: &'static str, value: String) -> Self {
@@ -103,7 +112,11 @@ impl Reply {
 
 impl Refusal {
     pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), errors: Vec::new() }
+        Self {
+            status,
+            message: message.into(),
+            errors: Vec::new(),
+        }
     }
 
     pub(crate) fn not_found() -> Self {
@@ -113,13 +126,19 @@ impl Refusal {
     /// 422 with one error, as GitHub words custom validations.
     pub(crate) fn invalid(resource: &str, message: impl Into<String>) -> Self {
         let error = json!({"resource": resource, "code": "custom", "message": message.into()});
-        Self { errors: vec![error], ..Self::new(422, "Validation Failed") }
+        Self {
+            errors: vec![error],
+            ..Self::new(422, "Validation Failed")
+        }
     }
 
     /// 422 about one field.
     pub(crate) fn invalid_field(resource: &str, field: &str, code: &str) -> Self {
         let error = json!({"resource": resource, "code": code, "field": field});
-        Self { errors: vec![error], ..Self::new(422, "Validation Failed") }
+        Self {
+            errors: vec![error],
+            ..Self::new(422, "Validation Failed")
+        }
     }
 
     fn reply(&self) -> Reply {
@@ -141,7 +160,11 @@ impl From<ForgeError> for Refusal {
 impl Call {
     /// A value of the query.
     pub(crate) fn query_value(&self, name: &str) -> Option<&str> {
-        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        self.query
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
     }
 
     /// The body as a JSON object; an empty body counts as an empty object.
@@ -162,7 +185,10 @@ pub(crate) fn text(object: &Map<String, Value>, name: &str) -> Result<Option<Str
     match object.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if !text.contains('\0') => Ok(Some(text.clone())),
-        Some(_) => Err(Refusal::new(422, format!("Invalid request.\n\nFor '/{name}': expected a string."))),
+        Some(_) => Err(Refusal::new(
+            422,
+            format!("Invalid request.\n\nFor '/{name}': expected a string."),
+        )),
     }
 }
 
@@ -171,29 +197,53 @@ pub(crate) fn flag(object: &Map<String, Value>, name: &str) -> Result<Option<boo
     match object.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Bool(flag)) => Ok(Some(*flag)),
-        Some(_) => Err(Refusal::new(422, format!("Invalid request.\n\nFor '/{name}': expected a boolean."))),
+        Some(_) => Err(Refusal::new(
+            422,
+            format!("Invalid request.\n\nFor '/{name}': expected a boolean."),
+        )),
     }
 }
 
 /// A text of the body that must be there.
 pub(crate) fn required_text(object: &Map<String, Value>, name: &str) -> Result<String, Refusal> {
-    let missing = || Refusal::new(422, format!("Invalid request.\n\n\"{name}\" wasn't supplied."));
-    text(object, name)?.filter(|text| !text.is_empty()).ok_or_else(missing)
+    let missing = || {
+        Refusal::new(
+            422,
+            format!("Invalid request.\n\n\"{name}\" wasn't supplied."),
+        )
+    };
+    text(object, name)?
+        .filter(|text| !text.is_empty())
+        .ok_or_else(missing)
 }
 
 /// Answers one request to the API.
 pub(crate) fn answer(shared: &Shared, call: &Call) -> Reply {
-    let reply = admitted(call).and_then(|()| routes::route(shared, call)).unwrap_or_else(|refusal| refusal.reply());
+    let reply = admitted(call)
+        .and_then(|()| routes::route(shared, call))
+        .unwrap_or_else(|refusal| refusal.reply());
     with_common_headers(shared, call, reply)
 }
 
 /// What GitHub checks before it looks at the path.
 fn admitted(call: &Call) -> Result<(), Refusal> {
     if !call.has_user_agent {
-        return Err(Refusal::new(403, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header"));
+        return Err(Refusal::new(
+            403,
+            "Request forbidden by administrative rules. Please make sure your request has a User-Agent header",
+        ));
     }
-    if let Some(version) = call.api_version.as_deref().filter(|version| *version != API_VERSION) {
-        return Err(Refusal::new(400, format!("\"{version}\" is not a supported version of the REST API. The supported versions are: {API_VERSION}")));
+    if let Some(version) = call
+        .api_version
+        .as_deref()
+        .filter(|version| *version != API_VERSION)
+    {
+        return Err(Refusal::new(
+            400,
+            format!(
+                "\"{version}\" is not a supported version of the REST API. The supported versions are: {API_VERSION}"
+            ),
+        ));
     }
     match call.credentials {
         Credentials::Wrong => Err(Refusal::new(401, "Bad credentials")),
@@ -217,7 +267,11 @@ fn with_common_headers(shared: &Shared, call: &Call, mut reply: Reply) -> Reply 
         }
         reply.headers.push(("etag", tag));
     }
-    let free = reply.status == 304 || call.segments.first().is_some_and(|first| first == "rate_limit");
+    let free = reply.status == 304
+        || call
+            .segments
+            .first()
+            .is_some_and(|first| first == "rate_limit");
     let used = shared.spend(u64::from(!free));
     let request = shared.ids.next();
     reply.headers.extend([

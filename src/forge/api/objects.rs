@@ -13,9 +13,18 @@ const TREE_BYTES: usize = 7_000_000;
 const BLOB_BYTES: u64 = 100_000_000;
 
 /// The object of `kind` that a branch, a tag, a reference without `refs/` or an id leads to.
-pub(crate) fn resolved(scene: Scene<'_>, name: &str, kind: &str) -> Result<Option<ObjectId>, Refusal> {
+pub(crate) fn resolved(
+    scene: Scene<'_>,
+    name: &str,
+    kind: &str,
+) -> Result<Option<ObjectId>, Refusal> {
     let full_id = ObjectId::parse(name).is_some();
-    let candidates = [format!("refs/heads/{name}"), format!("refs/tags/{name}"), format!("refs/{name}"), name.to_owned()];
+    let candidates = [
+        format!("refs/heads/{name}"),
+        format!("refs/tags/{name}"),
+        format!("refs/{name}"),
+        name.to_owned(),
+    ];
     for candidate in candidates.iter().skip(if full_id { 3 } else { 0 }) {
         if let Some(id) = scene.repository.git.resolve(candidate, kind)? {
             return Ok(Some(id));
@@ -41,31 +50,69 @@ pub(crate) fn tree(scene: Scene<'_>, name: &str) -> Answer {
         entries.push(render::tree_entry(&scene.shared.url, &state, entry));
     }
     let truncated = entries.len() < all.len();
-    Ok(Reply::ok(render::tree(&scene.shared.url, &state, &id, &entries, truncated)))
+    Ok(Reply::ok(render::tree(
+        &scene.shared.url,
+        &state,
+        &id,
+        &entries,
+        truncated,
+    )))
 }
 
 /// `GET /repos/{owner}/{repo}/git/blobs/{file_sha}`
 pub(crate) fn blob(scene: Scene<'_>, name: &str) -> Answer {
-    let id = ObjectId::parse(name).ok_or_else(|| Refusal::new(422, "The sha parameter must be exactly 40 characters and contain only [0-9a-f]."))?;
-    let size = scene.repository.git.blob_size(&id)?.ok_or_else(Refusal::not_found)?;
+    let id = ObjectId::parse(name).ok_or_else(|| {
+        Refusal::new(
+            422,
+            "The sha parameter must be exactly 40 characters and contain only [0-9a-f].",
+        )
+    })?;
+    let size = scene
+        .repository
+        .git
+        .blob_size(&id)?
+        .ok_or_else(Refusal::not_found)?;
     if size > BLOB_BYTES {
-        return Err(Refusal::new(403, "This API returns blobs up to 100 MB in size. The requested blob is too large to fetch via the API."));
+        return Err(Refusal::new(
+            403,
+            "This API returns blobs up to 100 MB in size. The requested blob is too large to fetch via the API.",
+        ));
     }
     let content = scene.repository.git.blob(&id)?;
-    if scene.call.accept.contains("vnd.github.raw") || scene.call.accept.contains("vnd.github.v3.raw") {
-        return Ok(Reply { status: 200, headers: Vec::new(), body: Body::Raw(content) });
+    if scene.call.accept.contains("vnd.github.raw")
+        || scene.call.accept.contains("vnd.github.v3.raw")
+    {
+        return Ok(Reply {
+            status: 200,
+            headers: Vec::new(),
+            body: Body::Raw(content),
+        });
     }
     let state = scene.repository.remembered();
-    Ok(Reply::ok(render::blob(&scene.shared.url, &state, &id, size, &base64_lines(&content))))
+    Ok(Reply::ok(render::blob(
+        &scene.shared.url,
+        &state,
+        &id,
+        size,
+        &base64_lines(&content),
+    )))
 }
 
 /// `GET /repos/{owner}/{repo}/git/commits/{commit_sha}`: the bare object; takes full ids only.
 pub(crate) fn git_commit(scene: Scene<'_>, name: &str) -> Answer {
     let id = ObjectId::parse(name).ok_or_else(Refusal::not_found)?;
-    let id = scene.repository.git.resolve(id.as_str(), "commit")?.ok_or_else(Refusal::not_found)?;
+    let id = scene
+        .repository
+        .git
+        .resolve(id.as_str(), "commit")?
+        .ok_or_else(Refusal::not_found)?;
     let commit = scene.repository.git.commit(&id)?;
     let state = scene.repository.remembered();
-    Ok(Reply::ok(render::git_commit(&scene.shared.url, &state, &commit)))
+    Ok(Reply::ok(render::git_commit(
+        &scene.shared.url,
+        &state,
+        &commit,
+    )))
 }
 
 /// `GET /repos/{owner}/{repo}/commits/{ref}`
@@ -73,9 +120,17 @@ pub(crate) fn commit(scene: Scene<'_>, name: &str) -> Answer {
     let missing = || Refusal::new(422, format!("No commit found for SHA: {name}"));
     let id = resolved(scene, name, "commit")?.ok_or_else(missing)?;
     if scene.call.accept.contains("vnd.github.sha") {
-        return Ok(Reply { status: 200, headers: Vec::new(), body: Body::Raw(id.as_str().into()) });
+        return Ok(Reply {
+            status: 200,
+            headers: Vec::new(),
+            body: Body::Raw(id.as_str().into()),
+        });
     }
     let commit = scene.repository.git.commit(&id)?;
     let state = scene.repository.remembered();
-    Ok(Reply::ok(render::commit(&scene.shared.url, &state, &commit)))
+    Ok(Reply::ok(render::commit(
+        &scene.shared.url,
+        &state,
+        &commit,
+    )))
 }

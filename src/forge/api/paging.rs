@@ -18,8 +18,15 @@ pub(crate) struct Page {
 impl Page {
     /// GitHub's defaults: 30 a page, at most 100; nonsense counts as absent.
     pub(crate) fn of(call: &Call) -> Self {
-        let number = |name: &str| call.query_value(name).and_then(|text| text.parse::<usize>().ok()).filter(|number| *number > 0);
-        Self { number: number("page").unwrap_or(1), size: number("per_page").unwrap_or(30).min(100) }
+        let number = |name: &str| {
+            call.query_value(name)
+                .and_then(|text| text.parse::<usize>().ok())
+                .filter(|number| *number > 0)
+        };
+        Self {
+            number: number("page").unwrap_or(1),
+            size: number("per_page").unwrap_or(30).min(100),
+        }
     }
 
     /// The page's part of a list.
@@ -39,14 +46,34 @@ impl Page {
         if last == 1 && self.number == 1 {
             return None;
         }
-        let skipped = if call.segments.first().is_some_and(|first| first == "repositories") { 2 } else { 3 };
-        let rest: Vec<String> = call.segments.iter().skip(skipped).map(|part| percent_encoded_path(part).replace('/', "%2F")).collect();
-        let kept: String = call.query.iter().filter(|(key, _)| key != "page").fold(String::new(), |text, (key, value)| {
-            let encoded = |part: &str| percent_encoded_path(part).replace('/', "%2F");
-            format!("{text}{}={}&", encoded(key), encoded(value))
-        });
+        let skipped = if call
+            .segments
+            .first()
+            .is_some_and(|first| first == "repositories")
+        {
+            2
+        } else {
+            3
+        };
+        let rest: Vec<String> = call
+            .segments
+            .iter()
+            .skip(skipped)
+            .map(|part| percent_encoded_path(part).replace('/', "%2F"))
+            .collect();
+        let kept: String = call.query.iter().filter(|(key, _)| key != "page").fold(
+            String::new(),
+            |text, (key, value)| {
+                let encoded = |part: &str| percent_encoded_path(part).replace('/', "%2F");
+                format!("{text}{}={}&", encoded(key), encoded(value))
+            },
+        );
         let target = |page: usize, relation: &str| {
-            format!("<{}/repositories/{repository}/{}?{kept}page={page}>; rel=\"{relation}\"", shared.url, rest.join("/"))
+            format!(
+                "<{}/repositories/{repository}/{}?{kept}page={page}>; rel=\"{relation}\"",
+                shared.url,
+                rest.join("/")
+            )
         };
         let mut links = Vec::new();
         if self.number > 1 {
@@ -63,13 +90,32 @@ impl Page {
 }
 
 /// One page of a list that is an array.
-pub(crate) fn array<T>(shared: &Shared, repository: u64, call: &Call, list: &[T], render: impl FnMut(&T) -> Value) -> Reply {
+pub(crate) fn array<T>(
+    shared: &Shared,
+    repository: u64,
+    call: &Call,
+    list: &[T],
+    render: impl FnMut(&T) -> Value,
+) -> Reply {
     let part = Page::of(call).part(list).iter().map(render).collect();
-    linked(shared, repository, call, list.len(), Reply::ok(Value::Array(part)))
+    linked(
+        shared,
+        repository,
+        call,
+        list.len(),
+        Reply::ok(Value::Array(part)),
+    )
 }
 
 /// One page of a list that is an object with `total_count`.
-pub(crate) fn counted<T>(shared: &Shared, repository: u64, call: &Call, name: &str, list: &[T], render: impl FnMut(&T) -> Value) -> Reply {
+pub(crate) fn counted<T>(
+    shared: &Shared,
+    repository: u64,
+    call: &Call,
+    name: &str,
+    list: &[T],
+    render: impl FnMut(&T) -> Value,
+) -> Reply {
     let part = Page::of(call).part(list).iter().map(render).collect();
     let mut body = serde_json::json!({"total_count": list.len()});
     body[name] = Value::Array(part);
@@ -77,7 +123,13 @@ pub(crate) fn counted<T>(shared: &Shared, repository: u64, call: &Call, name: &s
 }
 
 /// Adds the `Link` header where there is more than one page.
-pub(crate) fn linked(shared: &Shared, repository: u64, call: &Call, total: usize, reply: Reply) -> Reply {
+pub(crate) fn linked(
+    shared: &Shared,
+    repository: u64,
+    call: &Call,
+    total: usize,
+    reply: Reply,
+) -> Reply {
     match Page::of(call).link(shared, repository, call, total) {
         Some(link) => reply.with("link", link),
         None => reply,

@@ -20,14 +20,33 @@ pub(crate) fn files(scene: Scene<'_>, number: &str) -> Answer {
     let comparison = scene.repository.pull_comparison(&state, pull)?;
     let listed = &comparison.files[..comparison.files.len().min(FILES)];
     let patches = match &comparison.merge_base {
-        Some(merge_base) => scene.repository.git.patches(merge_base, &pull.head_sha, &comparison.files)?,
+        Some(merge_base) => {
+            scene
+                .repository
+                .git
+                .patches(merge_base, &pull.head_sha, &comparison.files)?
+        }
         None => Vec::new(),
     };
     let rows: Vec<_> = listed.iter().zip(patches).collect();
     let part = Page::of(scene.call).part(&rows).iter();
-    let part = part.map(|(file, patch)| render::file(&scene.shared.url, &state, &pull.head_sha, file, patch.clone()));
+    let part = part.map(|(file, patch)| {
+        render::file(
+            &scene.shared.url,
+            &state,
+            &pull.head_sha,
+            file,
+            patch.clone(),
+        )
+    });
     let reply = Reply::ok(part.collect());
-    Ok(linked(scene.shared, scene.repository.id, scene.call, rows.len(), reply))
+    Ok(linked(
+        scene.shared,
+        scene.repository.id,
+        scene.call,
+        rows.len(),
+        reply,
+    ))
 }
 
 /// `GET /repos/{owner}/{repo}/pulls/{pull_number}/commits`, oldest first.
@@ -38,5 +57,11 @@ pub(crate) fn commits(scene: Scene<'_>, number: &str) -> Answer {
     let comparison = scene.repository.pull_comparison(&state, pull)?;
     let listed = &comparison.ahead[..comparison.ahead.len().min(COMMITS)];
     let commits = scene.repository.git.commits(listed)?;
-    Ok(array(scene.shared, scene.repository.id, scene.call, &commits, |commit| render::commit(&scene.shared.url, &state, commit)))
+    Ok(array(
+        scene.shared,
+        scene.repository.id,
+        scene.call,
+        &commits,
+        |commit| render::commit(&scene.shared.url, &state, commit),
+    ))
 }

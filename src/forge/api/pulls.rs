@@ -11,14 +11,23 @@ use crate::forge::state::{PullRequest, PullState, Repository, RepositoryState, T
 /// A pull request's number out of the path.
 pub(crate) fn number_of(state: &RepositoryState, number: &str) -> Result<u64, Refusal> {
     let number = number.parse().map_err(|_| Refusal::not_found())?;
-    state.pull(number).map(|pull| pull.number).ok_or_else(Refusal::not_found)
+    state
+        .pull(number)
+        .map(|pull| pull.number)
+        .ok_or_else(Refusal::not_found)
 }
 
 /// The whole pull request as it is now.
 fn whole(scene: Scene<'_>, state: &RepositoryState, number: u64) -> Result<Value, Refusal> {
     let pull = state.pull(number).ok_or_else(Refusal::not_found)?;
     let comparison = scene.repository.pull_comparison(state, pull)?;
-    Ok(render::pull(&scene.shared.url, scene.repository.id, state, pull, &comparison))
+    Ok(render::pull(
+        &scene.shared.url,
+        scene.repository.id,
+        state,
+        pull,
+        &comparison,
+    ))
 }
 
 /// `GET /repos/{owner}/{repo}/pulls/{pull_number}`. Whoever asks first after a change learns that `mergeable` is not
@@ -37,7 +46,10 @@ pub(crate) fn is_merged(scene: Scene<'_>, number: &str) -> Answer {
     let number = number_of(&state, number)?;
     match state.pull(number).map(|pull| &pull.state) {
         Some(PullState::Merged(_)) => Ok(Reply::nothing()),
-        _ => Ok(Reply { status: 404, ..Reply::nothing() }),
+        _ => Ok(Reply {
+            status: 404,
+            ..Reply::nothing()
+        }),
     }
 }
 
@@ -50,13 +62,19 @@ pub(crate) fn list(scene: Scene<'_>) -> Answer {
         return Err(Refusal::invalid_field("PullRequest", "state", "invalid"));
     }
     // A head without an owner filters nothing, as on GitHub.
-    let head = call.query_value("head").and_then(|head| head.split_once(':'));
+    let head = call
+        .query_value("head")
+        .and_then(|head| head.split_once(':'));
     let base = call.query_value("base");
     let mut pulls: Vec<&PullRequest> = state
         .pulls
         .iter()
         .filter(|pull| wanted_state == "all" || (wanted_state == "open") == pull.is_open())
-        .filter(|pull| head.is_none_or(|(owner, branch)| owner.eq_ignore_ascii_case(&state.owner) && pull.head_ref == branch))
+        .filter(|pull| {
+            head.is_none_or(|(owner, branch)| {
+                owner.eq_ignore_ascii_case(&state.owner) && pull.head_ref == branch
+            })
+        })
         .filter(|pull| base.is_none_or(|base| pull.base_ref == base))
         .collect();
     if call.query_value("sort") == Some("updated") {
@@ -65,8 +83,16 @@ pub(crate) fn list(scene: Scene<'_>) -> Answer {
     if call.query_value("direction") != Some("asc") {
         pulls.reverse();
     }
-    let row = |pull: &&PullRequest| render::pull_row(&scene.shared.url, scene.repository.id, &state, pull);
-    Ok(super::paging::array(scene.shared, scene.repository.id, call, &pulls, row))
+    let row = |pull: &&PullRequest| {
+        render::pull_row(&scene.shared.url, scene.repository.id, &state, pull)
+    };
+    Ok(super::paging::array(
+        scene.shared,
+        scene.repository.id,
+        call,
+        &pulls,
+        row,
+    ))
 }
 
 /// What a client sent to create a pull request.
@@ -83,7 +109,9 @@ impl Draft {
     fn read(object: &Map<String, Value>, owner: &str) -> Result<Self, Refusal> {
         let head = required_text(object, "head")?;
         let head = match head.split_once(':') {
-            Some((head_owner, branch)) if head_owner.eq_ignore_ascii_case(owner) => branch.to_owned(),
+            Some((head_owner, branch)) if head_owner.eq_ignore_ascii_case(owner) => {
+                branch.to_owned()
+            }
             Some(_) => return Err(Refusal::invalid_field("PullRequest", "head", "invalid")),
             None => head,
         };
@@ -102,10 +130,16 @@ impl Draft {
 
 fn check_texts(title: Option<&str>, body: Option<&str>) -> Result<(), Refusal> {
     if title.is_some_and(|title| title.chars().count() > 256) {
-        return Err(Refusal::invalid("PullRequest", "title is too long (maximum is 256 characters)"));
+        return Err(Refusal::invalid(
+            "PullRequest",
+            "title is too long (maximum is 256 characters)",
+        ));
     }
     if body.is_some_and(|body| body.chars().count() > TEXT_LIMIT) {
-        return Err(Refusal::invalid("PullRequest", format!("body is too long (maximum is {TEXT_LIMIT} characters)")));
+        return Err(Refusal::invalid(
+            "PullRequest",
+            format!("body is too long (maximum is {TEXT_LIMIT} characters)"),
+        ));
     }
     Ok(())
 }
@@ -117,7 +151,10 @@ pub(crate) fn create(scene: Scene<'_>) -> Answer {
     let draft = Draft::read(&object, &state.owner)?;
     let pull = opened(scene.repository, &state, draft)?;
     let number = pull.number;
-    scene.repository.git.force_reference(&format!("refs/pull/{number}/head"), &pull.head_sha)?;
+    scene
+        .repository
+        .git
+        .force_reference(&format!("refs/pull/{number}/head"), &pull.head_sha)?;
     let head_sha = pull.head_sha.clone();
     state.pulls.push(pull);
     scene.repository.play_ci(&mut state, &head_sha);
@@ -127,22 +164,43 @@ pub(crate) fn create(scene: Scene<'_>) -> Answer {
 }
 
 /// The new pull request, if the branches allow one.
-fn opened(repository: &Repository, state: &RepositoryState, draft: Draft) -> Result<PullRequest, Refusal> {
+fn opened(
+    repository: &Repository,
+    state: &RepositoryState,
+    draft: Draft,
+) -> Result<PullRequest, Refusal> {
     let invalid = |field: &str| Refusal::invalid_field("PullRequest", field, "invalid");
-    let base_sha = state.tip(&draft.base).cloned().ok_or_else(|| invalid("base"))?;
-    let head_sha = state.tip(&draft.head).cloned().ok_or_else(|| invalid("head"))?;
-    let same = |pull: &&PullRequest| pull.is_open() && pull.head_ref == draft.head && pull.base_ref == draft.base;
+    let base_sha = state
+        .tip(&draft.base)
+        .cloned()
+        .ok_or_else(|| invalid("base"))?;
+    let head_sha = state
+        .tip(&draft.head)
+        .cloned()
+        .ok_or_else(|| invalid("head"))?;
+    let same = |pull: &&PullRequest| {
+        pull.is_open() && pull.head_ref == draft.head && pull.base_ref == draft.base
+    };
     if state.pulls.iter().find(same).is_some() {
-        let message = format!("A pull request already exists for {}:{}.", state.owner, draft.head);
+        let message = format!(
+            "A pull request already exists for {}:{}.",
+            state.owner, draft.head
+        );
         return Err(Refusal::invalid("PullRequest", message));
     }
     let comparison = repository.comparison(&base_sha, &head_sha)?;
     if comparison.merge_base.is_none() {
-        let message = format!("The {} branch has no history in common with {}", draft.head, draft.base);
+        let message = format!(
+            "The {} branch has no history in common with {}",
+            draft.head, draft.base
+        );
         return Err(Refusal::invalid("PullRequest", message));
     }
     if comparison.ahead.is_empty() {
-        return Err(Refusal::invalid("PullRequest", format!("No commits between {} and {}", draft.base, draft.head)));
+        return Err(Refusal::invalid(
+            "PullRequest",
+            format!("No commits between {} and {}", draft.base, draft.head),
+        ));
     }
     let now = (repository.now)();
     Ok(PullRequest {
@@ -190,11 +248,22 @@ pub(crate) fn change(scene: Scene<'_>, number: &str) -> Answer {
 }
 
 /// Points an open pull request at another base.
-pub(crate) fn retarget(repository: &Repository, state: &mut RepositoryState, number: u64, base: &str) -> Result<(), Refusal> {
-    let tip = state.tip(base).cloned().ok_or_else(|| Refusal::invalid_field("PullRequest", "base", "invalid"))?;
+pub(crate) fn retarget(
+    repository: &Repository,
+    state: &mut RepositoryState,
+    number: u64,
+    base: &str,
+) -> Result<(), Refusal> {
+    let tip = state
+        .tip(base)
+        .cloned()
+        .ok_or_else(|| Refusal::invalid_field("PullRequest", "base", "invalid"))?;
     let pull = state.pull_mut(number).ok_or_else(Refusal::not_found)?;
     if !pull.is_open() {
-        return Err(Refusal::invalid("PullRequest", "Cannot change the base branch of a closed pull request."));
+        return Err(Refusal::invalid(
+            "PullRequest",
+            "Cannot change the base branch of a closed pull request.",
+        ));
     }
     base.clone_into(&mut pull.base_ref);
     pull.base_sha = tip;
@@ -203,19 +272,42 @@ pub(crate) fn retarget(repository: &Repository, state: &mut RepositoryState, num
 }
 
 /// Closes or reopens. What is merged stays merged.
-pub(crate) fn set_open(repository: &Repository, state: &mut RepositoryState, number: u64, wanted: &str) -> Result<(), Refusal> {
-    let head_tip = state.pull(number).and_then(|pull| state.tip(&pull.head_ref)).cloned();
+pub(crate) fn set_open(
+    repository: &Repository,
+    state: &mut RepositoryState,
+    number: u64,
+    wanted: &str,
+) -> Result<(), Refusal> {
+    let head_tip = state
+        .pull(number)
+        .and_then(|pull| state.tip(&pull.head_ref))
+        .cloned();
     let pull = state.pull_mut(number).ok_or_else(Refusal::not_found)?;
     match (wanted, &pull.state) {
-        ("closed", PullState::Open) => pull.state = PullState::Closed { at: (repository.now)() },
+        ("closed", PullState::Open) => {
+            pull.state = PullState::Closed {
+                at: (repository.now)(),
+            }
+        }
         ("closed", _) | ("open", PullState::Open) => {}
         ("open", PullState::Closed { .. }) => {
-            let gone = || Refusal::invalid("PullRequest", format!("state cannot be changed. The {} branch has been deleted.", pull.head_ref));
+            let gone = || {
+                Refusal::invalid(
+                    "PullRequest",
+                    format!(
+                        "state cannot be changed. The {} branch has been deleted.",
+                        pull.head_ref
+                    ),
+                )
+            };
             pull.head_sha = head_tip.ok_or_else(gone)?;
             pull.state = PullState::Open;
         }
         ("open", PullState::Merged(_)) => {
-            return Err(Refusal::invalid("PullRequest", "state cannot be changed. The pull request cannot be reopened."));
+            return Err(Refusal::invalid(
+                "PullRequest",
+                "state cannot be changed. The pull request cannot be reopened.",
+            ));
         }
         _ => return Err(Refusal::invalid_field("PullRequest", "state", "invalid")),
     }

@@ -45,14 +45,26 @@ impl Comparison {
 
 impl Git {
     /// Compares two commits as GitHub does: three dots, renames found.
-    pub(crate) fn compare(&self, base: &ObjectId, head: &ObjectId) -> Result<Comparison, ForgeError> {
+    pub(crate) fn compare(
+        &self,
+        base: &ObjectId,
+        head: &ObjectId,
+    ) -> Result<Comparison, ForgeError> {
         let merge_base = self.merge_base(base, head)?;
         let files = match &merge_base {
             Some(merge_base) => self.changes(merge_base, head)?,
             None => Vec::new(),
         };
-        let (ahead, behind) = (self.commits_between(base, head)?, self.commits_between(head, base)?.len());
-        Ok(Comparison { merge_base, ahead, behind, files })
+        let (ahead, behind) = (
+            self.commits_between(base, head)?,
+            self.commits_between(head, base)?.len(),
+        );
+        Ok(Comparison {
+            merge_base,
+            ahead,
+            behind,
+            files,
+        })
     }
 
     /// The best common ancestor; git's first where there are several.
@@ -60,7 +72,10 @@ impl Git {
         let arguments = ["merge-base", one.as_str(), other.as_str()];
         let finished = self.attempt(&arguments, b"")?;
         match finished.code {
-            0 => Ok(String::from_utf8_lossy(&finished.stdout).lines().next().and_then(ObjectId::parse)),
+            0 => Ok(String::from_utf8_lossy(&finished.stdout)
+                .lines()
+                .next()
+                .and_then(ObjectId::parse)),
             1 => Ok(None),
             _ => Err(finished.refused(&arguments)),
         }
@@ -68,16 +83,37 @@ impl Git {
 
     /// The files that differ between two commits, renames found.
     fn changes(&self, old: &ObjectId, new: &ObjectId) -> Result<Vec<FileChange>, ForgeError> {
-        let arguments = ["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "-M", "--ignore-submodules=none", old.as_str(), new.as_str()];
+        let arguments = [
+            "diff-tree",
+            "-r",
+            "-z",
+            "--raw",
+            "--numstat",
+            "--no-abbrev",
+            "-M",
+            "--ignore-submodules=none",
+            old.as_str(),
+            new.as_str(),
+        ];
         let output = self.run(&arguments)?;
-        let mut fields = output.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned()).peekable();
-        let unreadable = |detail: &str| ForgeError::GitOutput { command: "diff-tree", detail: detail.to_owned() };
+        let mut fields = output
+            .split(|byte| *byte == 0)
+            .map(|field| String::from_utf8_lossy(field).into_owned())
+            .peekable();
+        let unreadable = |detail: &str| ForgeError::GitOutput {
+            command: "diff-tree",
+            detail: detail.to_owned(),
+        };
         let mut files = Vec::new();
         while let Some(raw) = fields.next_if(|field| field.starts_with(':')) {
-            files.push(raw_change(&raw, &mut fields).ok_or_else(|| unreadable("modes, ids, status and path were expected"))?);
+            files.push(
+                raw_change(&raw, &mut fields)
+                    .ok_or_else(|| unreadable("modes, ids, status and path were expected"))?,
+            );
         }
         for file in &mut files {
-            let (additions, deletions) = line_counts(&mut fields).ok_or_else(|| unreadable("line counts for each file were expected"))?;
+            let (additions, deletions) = line_counts(&mut fields)
+                .ok_or_else(|| unreadable("line counts for each file were expected"))?;
             file.additions = additions;
             file.deletions = deletions;
         }
@@ -85,8 +121,24 @@ impl Git {
     }
 
     /// The text of each changed file's hunks, in the order of [`Comparison::files`]; `None` for binary files and type changes.
-    pub(crate) fn patches(&self, old: &ObjectId, new: &ObjectId, files: &[FileChange]) -> Result<Vec<Option<String>>, ForgeError> {
-        let output = self.run(&["diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "-M", "--ignore-submodules=none", old.as_str(), new.as_str()])?;
+    pub(crate) fn patches(
+        &self,
+        old: &ObjectId,
+        new: &ObjectId,
+        files: &[FileChange],
+    ) -> Result<Vec<Option<String>>, ForgeError> {
+        let output = self.run(&[
+            "diff-tree",
+            "-r",
+            "-p",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            "-M",
+            "--ignore-submodules=none",
+            old.as_str(),
+            new.as_str(),
+        ])?;
         let text = String::from_utf8_lossy(&output);
         let mut sections = sections(&text).into_iter();
         let patch_of = |file: &FileChange| {
@@ -106,23 +158,47 @@ impl Git {
 /// The patch cut where each file's part begins. Only headers begin with this word: every line of content begins with a
 /// space, a sign or a backslash.
 fn sections(patch: &str) -> Vec<&str> {
-    let mut starts: Vec<usize> = patch.match_indices("\ndiff --git ").map(|(index, _)| index + 1).collect();
+    let mut starts: Vec<usize> = patch
+        .match_indices("\ndiff --git ")
+        .map(|(index, _)| index + 1)
+        .collect();
     if patch.starts_with("diff --git ") {
         starts.insert(0, 0);
     }
     let ends = starts.iter().skip(1).copied().chain([patch.len()]);
-    starts.iter().zip(ends).map(|(start, end)| &patch[*start..end]).collect()
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| &patch[*start..end])
+        .collect()
 }
 
 /// `:old-mode new-mode old-id new-id status`, then one path or two.
 fn raw_change(raw: &str, fields: &mut impl Iterator<Item = String>) -> Option<FileChange> {
     let mut words = raw.strip_prefix(':')?.split(' ');
     let (old_mode, new_mode) = (words.next()?.to_owned(), words.next()?.to_owned());
-    let (old_id, new_id) = (ObjectId::parse(words.next()?)?, ObjectId::parse(words.next()?)?);
+    let (old_id, new_id) = (
+        ObjectId::parse(words.next()?)?,
+        ObjectId::parse(words.next()?)?,
+    );
     let letter = words.next()?.chars().next()?;
     let first = fields.next()?;
-    let (path, previous_path) = if letter == 'R' { (fields.next()?, Some(first)) } else { (first, None) };
-    Some(FileChange { letter, path, previous_path, old_mode, new_mode, old_id, new_id, additions: 0, deletions: 0 })
+    let (path, previous_path) = if letter == 'R' {
+        (fields.next()?, Some(first))
+    } else {
+        (first, None)
+    };
+    Some(FileChange {
+        letter,
+        path,
+        previous_path,
+        old_mode,
+        new_mode,
+        old_id,
+        new_id,
+        additions: 0,
+        deletions: 0,
+    })
 }
 
 /// `added TAB deleted TAB path`; of a renamed file the path is empty and two fields follow. Binary files count as 0.
@@ -134,5 +210,8 @@ fn line_counts(fields: &mut impl Iterator<Item = String>) -> Option<(u64, u64)> 
         fields.next()?;
         fields.next()?;
     }
-    Some((additions.parse().unwrap_or(0), deletions.parse().unwrap_or(0)))
+    Some((
+        additions.parse().unwrap_or(0),
+        deletions.parse().unwrap_or(0),
+    ))
 }

@@ -23,7 +23,8 @@ pub struct ObjectId(String);
 impl ObjectId {
     /// Reads a full id; `None` for anything but forty hex digits.
     pub fn parse(text: &str) -> Option<Self> {
-        (text.len() == 40 && text.bytes().all(|digit| digit.is_ascii_hexdigit())).then(|| Self(text.to_ascii_lowercase()))
+        (text.len() == 40 && text.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            .then(|| Self(text.to_ascii_lowercase()))
     }
 
     /// The forty digits.
@@ -74,9 +75,18 @@ pub(crate) struct Git {
 impl Git {
     /// Makes an empty bare repository whose HEAD is `branch`.
     pub(crate) fn initialise(directory: &Path, branch: &str) -> Result<Self, ForgeError> {
-        let git = Self { directory: directory.to_path_buf() };
+        let git = Self {
+            directory: directory.to_path_buf(),
+        };
         let head = format!("--initial-branch={branch}");
-        git.run(&["init", "--quiet", "--bare", "--template=", "--object-format=sha1", &head])?;
+        git.run(&[
+            "init",
+            "--quiet",
+            "--bare",
+            "--template=",
+            "--object-format=sha1",
+            &head,
+        ])?;
         Ok(git)
     }
 
@@ -88,15 +98,26 @@ impl Git {
     /// A command that sees nothing of the user's configuration, credentials or replacement objects.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
-        command.args(arguments).current_dir("/").env_clear().envs(closed_environment()).env("GIT_DIR", &self.directory);
+        command
+            .args(arguments)
+            .current_dir("/")
+            .env_clear()
+            .envs(closed_environment())
+            .env("GIT_DIR", &self.directory);
         command
     }
 
     /// Runs git to its end with `input` on standard input.
     pub(crate) fn attempt(&self, arguments: &[&str], input: &[u8]) -> Result<Finished, ForgeError> {
-        let unavailable = |source| ForgeError::GitUnavailable { command: arguments.join(" "), source };
+        let unavailable = |source| ForgeError::GitUnavailable {
+            command: arguments.join(" "),
+            source,
+        };
         let mut command = self.command(arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(unavailable)?;
         let stdin = child.stdin.take();
         // Writing beside reading: git may answer before it has read everything, and both pipes are of limited size.
@@ -108,7 +129,11 @@ impl Git {
             child.wait_with_output()
         });
         let output = output.map_err(unavailable)?;
-        Ok(Finished { code: output.status.code().unwrap_or(-1), stdout: output.stdout, complaint: last_lines(&output.stderr) })
+        Ok(Finished {
+            code: output.status.code().unwrap_or(-1),
+            stdout: output.stdout,
+            complaint: last_lines(&output.stderr),
+        })
     }
 
     /// Runs git and demands exit code 0.
@@ -119,14 +144,21 @@ impl Git {
     /// Runs git with standard input and demands exit code 0.
     pub(crate) fn run_with(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, ForgeError> {
         let finished = self.attempt(arguments, input)?;
-        if finished.code == 0 { Ok(finished.stdout) } else { Err(finished.refused(arguments)) }
+        if finished.code == 0 {
+            Ok(finished.stdout)
+        } else {
+            Err(finished.refused(arguments))
+        }
     }
 }
 
 impl Finished {
     /// The error for an exit code that was not expected.
     pub(crate) fn refused(&self, arguments: &[&str]) -> ForgeError {
-        ForgeError::Git { command: arguments.join(" "), detail: format!("exit code {} ({})", self.code, self.complaint) }
+        ForgeError::Git {
+            command: arguments.join(" "),
+            detail: format!("exit code {} ({})", self.code, self.complaint),
+        }
     }
 }
 
@@ -174,6 +206,10 @@ pub(crate) fn closed_environment() -> Vec<(String, String)> {
 fn last_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = text.trim();
-    let start = text.char_indices().rev().nth(499).map_or(0, |(index, _)| index);
+    let start = text
+        .char_indices()
+        .rev()
+        .nth(499)
+        .map_or(0, |(index, _)| index);
     text[start..].replace('\n', "; ")
 }

@@ -21,7 +21,10 @@ pub enum FileEdit {
 impl FileEdit {
     /// An ordinary file.
     pub fn file(content: impl Into<Vec<u8>>) -> Self {
-        Self::Write { mode: 0o100_644, content: content.into() }
+        Self::Write {
+            mode: 0o100_644,
+            content: content.into(),
+        }
     }
 }
 
@@ -60,7 +63,13 @@ impl Git {
     ) -> Result<ObjectId, ForgeError> {
         let mut stream = format!("commit {STAGING}\nmark :1\n").into_bytes();
         for role in ["author", "committer"] {
-            stream.extend(format!("{role} {} <{}> {seconds} +0000\n", person.name, person.email).bytes());
+            stream.extend(
+                format!(
+                    "{role} {} <{}> {seconds} +0000\n",
+                    person.name, person.email
+                )
+                .bytes(),
+            );
         }
         push_data(&mut stream, message.as_bytes());
         for (index, parent) in parents.iter().enumerate() {
@@ -70,10 +79,26 @@ impl Git {
         for (path, edit) in edits {
             push_edit(&mut stream, path, edit)?;
         }
-        stream.extend(format!("\nget-mark :1\nreset {STAGING}\nfrom {}\n\n", ObjectId::zero()).bytes());
-        let output = self.run_with(&["fast-import", "--quiet", "--force", "--date-format=raw"], &stream)?;
-        let unreadable = || ForgeError::GitOutput { command: "fast-import", detail: "the new commit's id was expected".to_owned() };
-        String::from_utf8_lossy(&output).lines().next().and_then(ObjectId::parse).ok_or_else(unreadable)
+        stream.extend(
+            format!(
+                "\nget-mark :1\nreset {STAGING}\nfrom {}\n\n",
+                ObjectId::zero()
+            )
+            .bytes(),
+        );
+        let output = self.run_with(
+            &["fast-import", "--quiet", "--force", "--date-format=raw"],
+            &stream,
+        )?;
+        let unreadable = || ForgeError::GitOutput {
+            command: "fast-import",
+            detail: "the new commit's id was expected".to_owned(),
+        };
+        String::from_utf8_lossy(&output)
+            .lines()
+            .next()
+            .and_then(ObjectId::parse)
+            .ok_or_else(unreadable)
     }
 
     /// A commit object of a tree that exists.
@@ -82,44 +107,77 @@ impl Git {
         for parent in commit.parents {
             object.push_str(&format!("parent {parent}\n"));
         }
-        for (role, person, seconds) in [("author", commit.author, commit.authored), ("committer", commit.committer, commit.committed)] {
-            object.push_str(&format!("{role} {} <{}> {seconds} +0000\n", person.name, person.email));
+        for (role, person, seconds) in [
+            ("author", commit.author, commit.authored),
+            ("committer", commit.committer, commit.committed),
+        ] {
+            object.push_str(&format!(
+                "{role} {} <{}> {seconds} +0000\n",
+                person.name, person.email
+            ));
         }
         object.push_str(&format!("\n{}\n", commit.message.trim_end_matches('\n')));
-        let output = self.run_with(&["hash-object", "-t", "commit", "-w", "--stdin"], object.as_bytes())?;
-        let unreadable = || ForgeError::GitOutput { command: "hash-object", detail: "the new commit's id was expected".to_owned() };
+        let output = self.run_with(
+            &["hash-object", "-t", "commit", "-w", "--stdin"],
+            object.as_bytes(),
+        )?;
+        let unreadable = || ForgeError::GitOutput {
+            command: "hash-object",
+            detail: "the new commit's id was expected".to_owned(),
+        };
         ObjectId::parse(String::from_utf8_lossy(&output).trim()).ok_or_else(unreadable)
     }
 
     /// The tree that merging two commits gives, `None` on a conflict. `base` overrides the merge base.
-    pub(crate) fn merge_tree(&self, base: Option<&ObjectId>, ours: &ObjectId, theirs: &ObjectId) -> Result<Option<ObjectId>, ForgeError> {
+    pub(crate) fn merge_tree(
+        &self,
+        base: Option<&ObjectId>,
+        ours: &ObjectId,
+        theirs: &ObjectId,
+    ) -> Result<Option<ObjectId>, ForgeError> {
         let merge_base = base.map(|base| format!("--merge-base={base}"));
         let mut arguments = vec!["merge-tree", "--write-tree", "--no-messages"];
         arguments.extend(merge_base.as_deref());
         arguments.extend([ours.as_str(), theirs.as_str()]);
         let finished = self.attempt(&arguments, b"")?;
         match finished.code {
-            0 => Ok(String::from_utf8_lossy(&finished.stdout).lines().next().and_then(ObjectId::parse)),
+            0 => Ok(String::from_utf8_lossy(&finished.stdout)
+                .lines()
+                .next()
+                .and_then(ObjectId::parse)),
             1 => Ok(None),
             _ => Err(finished.refused(&arguments)),
         }
     }
 
     /// Sets a reference if it still is what it was (`None`: absent); `false` when somebody was faster.
-    pub(crate) fn move_reference(&self, name: &str, to: &ObjectId, from: Option<&ObjectId>) -> Result<bool, ForgeError> {
+    pub(crate) fn move_reference(
+        &self,
+        name: &str,
+        to: &ObjectId,
+        from: Option<&ObjectId>,
+    ) -> Result<bool, ForgeError> {
         let zero = ObjectId::zero();
-        let arguments = ["update-ref", "--no-deref", name, to.as_str(), from.unwrap_or(&zero).as_str()];
+        let arguments = [
+            "update-ref",
+            "--no-deref",
+            name,
+            to.as_str(),
+            from.unwrap_or(&zero).as_str(),
+        ];
         Ok(self.attempt(&arguments, b"")?.code == 0)
     }
 
     /// Sets a reference, whatever it was.
     pub(crate) fn force_reference(&self, name: &str, to: &ObjectId) -> Result<(), ForgeError> {
-        self.run(&["update-ref", "--no-deref", name, to.as_str()]).map(drop)
+        self.run(&["update-ref", "--no-deref", name, to.as_str()])
+            .map(drop)
     }
 
     /// Removes a reference.
     pub(crate) fn delete_reference(&self, name: &str) -> Result<(), ForgeError> {
-        self.run(&["update-ref", "--no-deref", "-d", name]).map(drop)
+        self.run(&["update-ref", "--no-deref", "-d", name])
+            .map(drop)
     }
 }
 
@@ -133,18 +191,30 @@ fn push_edit(stream: &mut Vec<u8>, path: &str, edit: &FileEdit) -> Result<(), Fo
     let quoted = quoted_path(path)?;
     match edit {
         FileEdit::Remove => stream.extend(format!("D {quoted}\n").bytes()),
-        FileEdit::Write { mode: 0o160_000, content } => {
+        FileEdit::Write {
+            mode: 0o160_000,
+            content,
+        } => {
             let commit = std::str::from_utf8(content).ok().and_then(ObjectId::parse);
-            let refused = || ForgeError::Refused { act: format!("writing the submodule {path}"), reason: "its content must be forty hex digits".to_owned() };
+            let refused = || ForgeError::Refused {
+                act: format!("writing the submodule {path}"),
+                reason: "its content must be forty hex digits".to_owned(),
+            };
             stream.extend(format!("M 160000 {} {quoted}\n", commit.ok_or_else(refused)?).bytes());
         }
-        FileEdit::Write { mode: mode @ (0o100_644 | 0o100_755 | 0o120_000), content } => {
+        FileEdit::Write {
+            mode: mode @ (0o100_644 | 0o100_755 | 0o120_000),
+            content,
+        } => {
             stream.extend(format!("M {mode:06o} inline {quoted}\n").bytes());
             push_data(stream, content);
         }
         FileEdit::Write { mode, .. } => {
             let reason = "modes are 100644, 100755, 120000 and 160000 (octal)".to_owned();
-            return Err(ForgeError::Refused { act: format!("writing {path} with mode {mode:o}"), reason });
+            return Err(ForgeError::Refused {
+                act: format!("writing {path} with mode {mode:o}"),
+                reason,
+            });
         }
     }
     Ok(())
@@ -154,7 +224,15 @@ fn push_edit(stream: &mut Vec<u8>, path: &str, edit: &FileEdit) -> Result<(), Fo
 fn quoted_path(path: &str) -> Result<String, ForgeError> {
     if path.is_empty() || path.contains('\0') || path.starts_with('/') || path.ends_with('/') {
         let reason = "a path is relative, not empty and has no NUL".to_owned();
-        return Err(ForgeError::Refused { act: format!("writing {path:?}"), reason });
+        return Err(ForgeError::Refused {
+            act: format!("writing {path:?}"),
+            reason,
+        });
     }
-    Ok(format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")))
+    Ok(format!(
+        "\"{}\"",
+        path.replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n")
+    ))
 }

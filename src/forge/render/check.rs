@@ -25,19 +25,28 @@ fn app(base: &str, suite: &Suite) -> Value {
 }
 
 /// A check run.
-pub(crate) fn check_run(base: &str, repository_id: u64, state: &RepositoryState, check: &CheckRun) -> Value {
+pub(crate) fn check_run(
+    base: &str,
+    repository_id: u64,
+    state: &RepositoryState,
+    check: &CheckRun,
+) -> Value {
     let url = format!("{}/check-runs/{}", api_root(base, state), check.id);
     let page = format!("{}/runs/{}", web_root(base, state), check.id);
     let here = json!({"id": repository_id, "url": api_root(base, state), "name": state.name});
-    let pulls = state.pulls.iter().filter(|pull| pull.is_open() && pull.head_sha == check.head_sha).map(|pull| {
-        json!({
-            "id": pull.id,
-            "number": pull.number,
-            "url": format!("{}/pulls/{}", api_root(base, state), pull.number),
-            "head": {"ref": pull.head_ref, "sha": pull.head_sha.as_str(), "repo": here},
-            "base": {"ref": pull.base_ref, "sha": pull.base_sha.as_str(), "repo": here},
-        })
-    });
+    let pulls = state
+        .pulls
+        .iter()
+        .filter(|pull| pull.is_open() && pull.head_sha == check.head_sha)
+        .map(|pull| {
+            json!({
+                "id": pull.id,
+                "number": pull.number,
+                "url": format!("{}/pulls/{}", api_root(base, state), pull.number),
+                "head": {"ref": pull.head_ref, "sha": pull.head_sha.as_str(), "repo": here},
+                "base": {"ref": pull.base_ref, "sha": pull.base_sha.as_str(), "repo": here},
+            })
+        });
     let annotations = format!("{url}/annotations");
     json!({
         "id": check.id,
@@ -82,7 +91,14 @@ pub(crate) fn status(base: &str, state: &RepositoryState, status: &Status) -> Va
 }
 
 /// All statuses of a commit under one word.
-pub(crate) fn combined_status(base: &str, repository_id: u64, state: &RepositoryState, sha: &ObjectId, word: &str, statuses: &[&Status]) -> Value {
+pub(crate) fn combined_status(
+    base: &str,
+    repository_id: u64,
+    state: &RepositoryState,
+    sha: &ObjectId,
+    word: &str,
+    statuses: &[&Status],
+) -> Value {
     let commit = format!("{}/commits/{sha}", api_root(base, state));
     json!({
         "state": word,

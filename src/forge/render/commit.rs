@@ -23,11 +23,21 @@ fn object_node(kind: &str, id: &ObjectId) -> String {
 
 /// The address of a reference.
 pub(crate) fn reference_url(base: &str, state: &RepositoryState, name: &str) -> String {
-    format!("{}/git/{}", api_root(base, state), percent_encoded_path(name))
+    format!(
+        "{}/git/{}",
+        api_root(base, state),
+        percent_encoded_path(name)
+    )
 }
 
 /// A reference and the object it names.
-pub(crate) fn reference(base: &str, state: &RepositoryState, name: &str, target: &ObjectId, kind: &str) -> Value {
+pub(crate) fn reference(
+    base: &str,
+    state: &RepositoryState,
+    name: &str,
+    target: &ObjectId,
+    kind: &str,
+) -> Value {
     json!({
         "ref": name,
         "node_id": object_node("REF", target),
@@ -40,7 +50,12 @@ pub(crate) fn reference(base: &str, state: &RepositoryState, name: &str, target:
 pub(crate) fn tree_entry(base: &str, state: &RepositoryState, entry: &TreeEntry) -> Value {
     let mut value = json!({"path": entry.path, "mode": entry.mode, "type": entry.kind, "sha": entry.id.as_str()});
     if entry.kind != "commit" {
-        value["url"] = json!(format!("{}/git/{}s/{}", api_root(base, state), entry.kind, entry.id));
+        value["url"] = json!(format!(
+            "{}/git/{}s/{}",
+            api_root(base, state),
+            entry.kind,
+            entry.id
+        ));
     }
     if let Some(size) = entry.size {
         value["size"] = json!(size);
@@ -49,12 +64,24 @@ pub(crate) fn tree_entry(base: &str, state: &RepositoryState, entry: &TreeEntry)
 }
 
 /// A tree out of its rendered entries.
-pub(crate) fn tree(base: &str, state: &RepositoryState, id: &ObjectId, entries: &[Value], truncated: bool) -> Value {
+pub(crate) fn tree(
+    base: &str,
+    state: &RepositoryState,
+    id: &ObjectId,
+    entries: &[Value],
+    truncated: bool,
+) -> Value {
     json!({"sha": id.as_str(), "url": format!("{}/git/trees/{id}", api_root(base, state)), "tree": entries, "truncated": truncated})
 }
 
 /// A blob; the content in base64.
-pub(crate) fn blob(base: &str, state: &RepositoryState, id: &ObjectId, size: u64, content: &str) -> Value {
+pub(crate) fn blob(
+    base: &str,
+    state: &RepositoryState,
+    id: &ObjectId,
+    size: u64,
+    content: &str,
+) -> Value {
     json!({
         "sha": id.as_str(),
         "node_id": object_node("B", id),
@@ -117,7 +144,13 @@ pub(crate) struct ComparisonFrame<'a> {
 }
 
 /// A comparison without its files.
-pub(crate) fn comparison(base: &str, state: &RepositoryState, frame: &ComparisonFrame<'_>, comparison: &Comparison, commits: &[CommitFacts]) -> Value {
+pub(crate) fn comparison(
+    base: &str,
+    state: &RepositoryState,
+    frame: &ComparisonFrame<'_>,
+    comparison: &Comparison,
+    commits: &[CommitFacts],
+) -> Value {
     let range = format!("compare/{}...{}", frame.base.id, frame.head);
     let (api, web) = (api_root(base, state), web_root(base, state));
     let status = match (comparison.ahead.len(), comparison.behind) {
@@ -144,7 +177,13 @@ pub(crate) fn comparison(base: &str, state: &RepositoryState, frame: &Comparison
 
 /// One changed file, with GitHub's quirks: no id when only the mode changed, the old id of a removed file, no addresses
 /// for a submodule.
-pub(crate) fn file(base: &str, state: &RepositoryState, head: &ObjectId, file: &FileChange, patch: Option<String>) -> Value {
+pub(crate) fn file(
+    base: &str,
+    state: &RepositoryState,
+    head: &ObjectId,
+    file: &FileChange,
+    patch: Option<String>,
+) -> Value {
     let (api, web) = (api_root(base, state), web_root(base, state));
     let status = match file.letter {
         'A' => "added",
@@ -154,10 +193,21 @@ pub(crate) fn file(base: &str, state: &RepositoryState, head: &ObjectId, file: &
         _ => "modified",
     };
     let only_mode = file.letter == 'M' && file.old_id == file.new_id;
-    let id = if file.letter == 'D' { &file.old_id } else { &file.new_id };
+    let id = if file.letter == 'D' {
+        &file.old_id
+    } else {
+        &file.new_id
+    };
     let path = percent_encoded_path(&file.path);
-    let is_submodule = file.new_mode == "160000" || (file.letter == 'D' && file.old_mode == "160000");
-    let page = |kind: &str| if is_submodule { Value::Null } else { json!(format!("{web}/{kind}/{head}/{path}")) };
+    let is_submodule =
+        file.new_mode == "160000" || (file.letter == 'D' && file.old_mode == "160000");
+    let page = |kind: &str| {
+        if is_submodule {
+            Value::Null
+        } else {
+            json!(format!("{web}/{kind}/{head}/{path}"))
+        }
+    };
     let mut value = json!({
         "sha": if only_mode { Value::Null } else { json!(id.as_str()) },
         "filename": file.path,

@@ -10,7 +10,10 @@ mod run;
 
 pub(crate) use account::{private_user, user};
 pub(crate) use check::{check_run, combined_status, status};
-pub(crate) use commit::{ComparisonFrame, blob, commit, comparison, file, git_commit, reference, reference_url, tree, tree_entry};
+pub(crate) use commit::{
+    ComparisonFrame, blob, commit, comparison, file, git_commit, reference, reference_url, tree,
+    tree_entry,
+};
 pub(crate) use pull::{comment, pull, pull_row};
 pub(crate) use repository::{branch, repository};
 pub(crate) use run::{job, run};

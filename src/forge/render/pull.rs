@@ -8,17 +8,29 @@ use crate::forge::state::{CheckRun, Comment, PullRequest, PullState, RepositoryS
 use crate::forge::time::rfc3339;
 
 /// A pull request as lists show it.
-pub(crate) fn pull_row(base: &str, repository_id: u64, state: &RepositoryState, pull: &PullRequest) -> Value {
+pub(crate) fn pull_row(
+    base: &str,
+    repository_id: u64,
+    state: &RepositoryState,
+    pull: &PullRequest,
+) -> Value {
     Value::Object(row(base, repository_id, state, pull))
 }
 
-fn row(base: &str, repository_id: u64, state: &RepositoryState, pull: &PullRequest) -> Map<String, Value> {
+fn row(
+    base: &str,
+    repository_id: u64,
+    state: &RepositoryState,
+    pull: &PullRequest,
+) -> Map<String, Value> {
     let (closed_at, merged_at, landed) = match &pull.state {
         PullState::Open => (None, None, None),
         PullState::Closed { at } => (Some(*at), None, None),
         PullState::Merged(ending) => (Some(ending.at), Some(ending.at), Some(&ending.commit)),
     };
-    let trial = pull.known_mergeability(state.tip(&pull.base_ref)).and_then(|known| known.trial.as_ref());
+    let trial = pull
+        .known_mergeability(state.tip(&pull.base_ref))
+        .and_then(|known| known.trial.as_ref());
     let author = user(base, pull.user.login, pull.user.id);
     let auto_merge = json!({"enabled_by": author, "merge_method": "merge", "commit_title": "", "commit_message": ""});
     let own = json!({
@@ -54,7 +66,13 @@ fn row(base: &str, repository_id: u64, state: &RepositoryState, pull: &PullReque
     all
 }
 
-fn side(base: &str, repository_id: u64, state: &RepositoryState, branch: &str, sha: &ObjectId) -> Value {
+fn side(
+    base: &str,
+    repository_id: u64,
+    state: &RepositoryState,
+    branch: &str,
+    sha: &ObjectId,
+) -> Value {
     json!({
         "label": format!("{}:{branch}", state.owner),
         "ref": branch,
@@ -76,12 +94,30 @@ fn addresses(base: &str, state: &RepositoryState, pull: &PullRequest) -> Map<Str
         ("issue", "issue_url", issue.clone()),
         ("comments", "comments_url", format!("{issue}/comments")),
         ("commits", "commits_url", format!("{itself}/commits")),
-        ("review_comments", "review_comments_url", format!("{itself}/comments")),
-        ("review_comment", "review_comment_url", format!("{api}/pulls/comments{{/number}}")),
-        ("statuses", "statuses_url", format!("{api}/statuses/{}", pull.head_sha)),
+        (
+            "review_comments",
+            "review_comments_url",
+            format!("{itself}/comments"),
+        ),
+        (
+            "review_comment",
+            "review_comment_url",
+            format!("{api}/pulls/comments{{/number}}"),
+        ),
+        (
+            "statuses",
+            "statuses_url",
+            format!("{api}/statuses/{}", pull.head_sha),
+        ),
     ];
-    let links: Map<String, Value> = named.iter().map(|(link, _, url)| ((*link).to_owned(), json!({"href": url}))).collect();
-    let mut all: Map<String, Value> = named.iter().map(|(_, member, url)| ((*member).to_owned(), json!(url))).collect();
+    let links: Map<String, Value> = named
+        .iter()
+        .map(|(link, _, url)| ((*link).to_owned(), json!({"href": url})))
+        .collect();
+    let mut all: Map<String, Value> = named
+        .iter()
+        .map(|(_, member, url)| ((*member).to_owned(), json!(url)))
+        .collect();
     all.insert("_links".to_owned(), Value::Object(links));
     all.insert("diff_url".to_owned(), json!(format!("{page}.diff")));
     all.insert("patch_url".to_owned(), json!(format!("{page}.patch")));
@@ -89,7 +125,13 @@ fn addresses(base: &str, state: &RepositoryState, pull: &PullRequest) -> Map<Str
 }
 
 /// A pull request alone: with what git computes.
-pub(crate) fn pull(base: &str, repository_id: u64, state: &RepositoryState, pull: &PullRequest, comparison: &Comparison) -> Value {
+pub(crate) fn pull(
+    base: &str,
+    repository_id: u64,
+    state: &RepositoryState,
+    pull: &PullRequest,
+    comparison: &Comparison,
+) -> Value {
     let mut all = row(base, repository_id, state, pull);
     let known = pull.known_mergeability(state.tip(&pull.base_ref));
     let mergeable = known.map(|known| known.trial.is_some());
@@ -117,8 +159,14 @@ pub(crate) fn pull(base: &str, repository_id: u64, state: &RepositoryState, pull
     Value::Object(all)
 }
 
-fn mergeable_state(state: &RepositoryState, pull: &PullRequest, mergeable: Option<bool>) -> &'static str {
-    let is_red = |check: &CheckRun| check.head_sha == pull.head_sha && check.conclusion.as_deref() != Some("success");
+fn mergeable_state(
+    state: &RepositoryState,
+    pull: &PullRequest,
+    mergeable: Option<bool>,
+) -> &'static str {
+    let is_red = |check: &CheckRun| {
+        check.head_sha == pull.head_sha && check.conclusion.as_deref() != Some("success")
+    };
     match mergeable {
         None => "unknown",
         Some(false) => "dirty",

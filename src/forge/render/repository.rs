@@ -35,7 +35,10 @@ const ADDRESSES: [(&str, &str); 36] = [
     ("languages_url", "/languages"),
     ("merges_url", "/merges"),
     ("milestones_url", "/milestones{/number}"),
-    ("notifications_url", "/notifications{?since,all,participating}"),
+    (
+        "notifications_url",
+        "/notifications{?since,all,participating}",
+    ),
     ("pulls_url", "/pulls{/number}"),
     ("releases_url", "/releases{/id}"),
     ("stargazers_url", "/stargazers"),
@@ -67,7 +70,11 @@ pub(crate) fn repository(base: &str, id: u64, state: &RepositoryState) -> Value 
     if let Value::Object(same) = constants() {
         all.extend(same);
     }
-    all.extend(ADDRESSES.iter().map(|(name, path)| ((*name).to_owned(), json!(format!("{api}{path}")))));
+    all.extend(
+        ADDRESSES
+            .iter()
+            .map(|(name, path)| ((*name).to_owned(), json!(format!("{api}{path}")))),
+    );
     let open = state.pulls.iter().filter(|pull| pull.is_open()).count();
     let own = json!({
         "id": id,
@@ -102,7 +109,10 @@ pub(crate) fn repository(base: &str, id: u64, state: &RepositoryState) -> Value 
 /// A branch with the commit at its tip.
 pub(crate) fn branch(base: &str, state: &RepositoryState, name: &str, tip: &CommitFacts) -> Value {
     let api = api_root(base, state);
-    let address = format!("{api}/branches/{}", crate::forge::encoding::percent_encoded_path(name));
+    let address = format!(
+        "{api}/branches/{}",
+        crate::forge::encoding::percent_encoded_path(name)
+    );
     json!({
         "name": name,
         "commit": commit(base, state, tip),

@@ -8,8 +8,18 @@ use crate::forge::state::{Attempt, Job, PERSON, RepositoryState, Run};
 use crate::forge::time::rfc3339;
 
 /// One attempt of a workflow run.
-pub(crate) fn run(base: &str, repository_id: u64, state: &RepositoryState, run: &Run, attempt: &Attempt, commit: Option<&CommitFacts>) -> Value {
-    let (api, url) = (api_root(base, state), format!("{}/actions/runs/{}", api_root(base, state), run.id));
+pub(crate) fn run(
+    base: &str,
+    repository_id: u64,
+    state: &RepositoryState,
+    run: &Run,
+    attempt: &Attempt,
+    commit: Option<&CommitFacts>,
+) -> Value {
+    let (api, url) = (
+        api_root(base, state),
+        format!("{}/actions/runs/{}", api_root(base, state), run.id),
+    );
     let actor = user(base, PERSON.login, PERSON.id);
     let whole = repository(base, repository_id, state);
     let previous = (attempt.number > 1).then(|| format!("{url}/attempts/{}", attempt.number - 1));
@@ -64,7 +74,13 @@ fn head_commit(commit: &CommitFacts) -> Value {
 }
 
 /// A job of an attempt.
-pub(crate) fn job(base: &str, state: &RepositoryState, run: &Run, attempt: u64, job: &Job) -> Value {
+pub(crate) fn job(
+    base: &str,
+    state: &RepositoryState,
+    run: &Run,
+    attempt: u64,
+    job: &Job,
+) -> Value {
     let api = api_root(base, state);
     let completed = job.completed_at.map(rfc3339);
     let steps = job.steps.iter().enumerate().map(|(index, step)| {

@@ -45,7 +45,13 @@ impl Listener for CuttableListener {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (stream, address) = Listener::accept(&mut self.0).await;
-        (CuttableStream { stream, connection: Connection(Arc::new(AtomicU8::new(WHOLE))) }, address)
+        (
+            CuttableStream {
+                stream,
+                connection: Connection(Arc::new(AtomicU8::new(WHOLE))),
+            },
+            address,
+        )
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -66,17 +72,28 @@ pub(crate) struct CuttableStream {
 }
 
 fn was_cut() -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionReset, "the forge cut this connection")
+    io::Error::new(
+        io::ErrorKind::ConnectionReset,
+        "the forge cut this connection",
+    )
 }
 
 impl AsyncRead for CuttableStream {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
 impl AsyncWrite for CuttableStream {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         if self.connection.is(CUT) {
             return Poll::Ready(Err(was_cut()));
         }

@@ -46,11 +46,25 @@ impl Repository {
 
     /// Heads of pull requests follow their branch; a deleted branch closes what hangs on it; a base that has come to
     /// contain a head has merged it.
-    fn follow_branch(&self, state: &mut RepositoryState, branch: &str, tip: Option<&ObjectId>) -> Result<(), ForgeError> {
+    fn follow_branch(
+        &self,
+        state: &mut RepositoryState,
+        branch: &str,
+        tip: Option<&ObjectId>,
+    ) -> Result<(), ForgeError> {
         let now = (self.now)();
-        let base_tips: Vec<Option<ObjectId>> = state.pulls.iter().map(|pull| state.tip(&pull.base_ref).cloned()).collect();
+        let base_tips: Vec<Option<ObjectId>> = state
+            .pulls
+            .iter()
+            .map(|pull| state.tip(&pull.base_ref).cloned())
+            .collect();
         let mut moved_heads = Vec::new();
-        for (pull, base_tip) in state.pulls.iter_mut().zip(base_tips).filter(|(pull, _)| pull.is_open()) {
+        for (pull, base_tip) in state
+            .pulls
+            .iter_mut()
+            .zip(base_tips)
+            .filter(|(pull, _)| pull.is_open())
+        {
             match tip {
                 None if pull.head_ref == branch || pull.base_ref == branch => {
                     pull.state = PullState::Closed { at: now };
@@ -60,11 +74,19 @@ impl Repository {
                     pull.head_sha = tip.clone();
                     pull.base_sha = base_tip.unwrap_or_else(|| pull.base_sha.clone());
                     pull.updated_at = now;
-                    self.git.force_reference(&format!("refs/pull/{}/head", pull.number), tip)?;
+                    self.git
+                        .force_reference(&format!("refs/pull/{}/head", pull.number), tip)?;
                     moved_heads.push(tip.clone());
                 }
-                Some(tip) if pull.base_ref == branch && self.git.is_ancestor(&pull.head_sha, tip)? => {
-                    let ending = Ending { at: now, by: PERSON, commit: tip.clone(), base_before: pull.base_sha.clone() };
+                Some(tip)
+                    if pull.base_ref == branch && self.git.is_ancestor(&pull.head_sha, tip)? =>
+                {
+                    let ending = Ending {
+                        at: now,
+                        by: PERSON,
+                        commit: tip.clone(),
+                        base_before: pull.base_sha.clone(),
+                    };
                     pull.state = PullState::Merged(ending);
                     pull.updated_at = now;
                 }
@@ -79,14 +101,21 @@ impl Repository {
 
     /// The successful check run of [`Ci::Automatic`].
     pub(crate) fn play_ci(&self, state: &mut RepositoryState, head: &ObjectId) {
-        let has_one = state.check_runs.iter().any(|check| check.head_sha == *head && check.name == "test");
+        let has_one = state
+            .check_runs
+            .iter()
+            .any(|check| check.head_sha == *head && check.name == "test");
         if state.ci == Ci::Off || has_one {
             return;
         }
         let now = (self.now)();
         state.check_runs.push(CheckRun {
             id: self.ids.next(),
-            suite: Suite { id: self.ids.next(), app_id: 15_368, app_slug: "github-actions".to_owned() },
+            suite: Suite {
+                id: self.ids.next(),
+                app_id: 15_368,
+                app_slug: "github-actions".to_owned(),
+            },
             head_sha: head.clone(),
             name: "test".to_owned(),
             status: "completed".to_owned(),
@@ -103,20 +132,36 @@ impl Repository {
         name: &str,
         to: &ObjectId,
     ) -> Result<ReferenceUpdate, ForgeError> {
-        let moved = self.git.move_reference(name, to, state.references.get(name))?;
+        let moved = self
+            .git
+            .move_reference(name, to, state.references.get(name))?;
         self.follow_references(state)?;
-        Ok(if moved { ReferenceUpdate::Done } else { ReferenceUpdate::Overtaken })
+        Ok(if moved {
+            ReferenceUpdate::Done
+        } else {
+            ReferenceUpdate::Overtaken
+        })
     }
 }
 
 /// The references that differ from what was known.
-fn differences(state: &RepositoryState, now: &std::collections::BTreeMap<String, ObjectId>) -> Vec<ReferenceChange> {
+fn differences(
+    state: &RepositoryState,
+    now: &std::collections::BTreeMap<String, ObjectId>,
+) -> Vec<ReferenceChange> {
     let change = |name: &String, after: Option<&ObjectId>| ReferenceChange {
         name: name.clone(),
         before: state.references.get(name).cloned(),
         after: after.cloned(),
     };
-    let gone = state.references.keys().filter(|name| !now.contains_key(*name)).map(|name| change(name, None));
-    let moved = now.iter().filter(|(name, id)| state.references.get(*name) != Some(id)).map(|(name, id)| change(name, Some(id)));
+    let gone = state
+        .references
+        .keys()
+        .filter(|name| !now.contains_key(*name))
+        .map(|name| change(name, None));
+    let moved = now
+        .iter()
+        .filter(|(name, id)| state.references.get(*name) != Some(id))
+        .map(|(name, id)| change(name, Some(id)));
     gone.chain(moved).collect()
 }

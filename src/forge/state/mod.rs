@@ -12,10 +12,10 @@ use super::error::ForgeError;
 use super::git::{Comparison, Git, ObjectId};
 use super::time::Now;
 
-pub(crate) use branches::ReferenceUpdate;
 pub use branches::ReferenceChange;
-pub(crate) use pulls::{Ending, Mergeability, PullRequest, PullState};
-pub(crate) use registry::{Location, Shared};
+pub(crate) use branches::ReferenceUpdate;
+pub(crate) use pulls::{Ending, PullRequest, PullState};
+pub(crate) use registry::{Location, Registry, Shared};
 pub(crate) use runs::{Attempt, Job, Run, Step, Suite};
 
 /// How many comparisons of two commits are kept per repository before they are forgotten.
@@ -35,11 +35,23 @@ pub(crate) struct Account {
 }
 
 /// Whom the token belongs to.
-pub(crate) const TOKEN_OWNER: Account = Account { login: "caretaker-bot", id: 4_101, email: "caretaker-bot@users.noreply.forge.example" };
+pub(crate) const TOKEN_OWNER: Account = Account {
+    login: "caretaker-bot",
+    id: 4_101,
+    email: "caretaker-bot@users.noreply.forge.example",
+};
 /// Who acts through the handle.
-pub(crate) const PERSON: Account = Account { login: "maya", id: 4_102, email: "maya@users.noreply.forge.example" };
+pub(crate) const PERSON: Account = Account {
+    login: "maya",
+    id: 4_102,
+    email: "maya@users.noreply.forge.example",
+};
 /// Who commits when a button or the API merges.
-pub(crate) const MERGER: Account = Account { login: "web-flow", id: 4_103, email: "noreply@forge.example" };
+pub(crate) const MERGER: Account = Account {
+    login: "web-flow",
+    id: 4_103,
+    email: "noreply@forge.example",
+};
 
 /// One repository: its bare git repository and everything else about it.
 pub(crate) struct Repository {
@@ -178,7 +190,11 @@ impl Repository {
     }
 
     /// The comparison of two commits. It never changes, so it is kept.
-    pub(crate) fn comparison(&self, base: &ObjectId, head: &ObjectId) -> Result<Arc<Comparison>, ForgeError> {
+    pub(crate) fn comparison(
+        &self,
+        base: &ObjectId,
+        head: &ObjectId,
+    ) -> Result<Arc<Comparison>, ForgeError> {
         let key = (base.clone(), head.clone());
         if let Some(known) = locked(&self.comparisons).get(&key) {
             return Ok(Arc::clone(known));

@@ -72,7 +72,11 @@ impl PullRequest {
 
 impl Repository {
     /// What the pull request changes: from the merge base with the base's present tip, after a merge with the tip of then.
-    pub(crate) fn pull_comparison(&self, state: &RepositoryState, pull: &PullRequest) -> Result<Arc<Comparison>, ForgeError> {
+    pub(crate) fn pull_comparison(
+        &self,
+        state: &RepositoryState,
+        pull: &PullRequest,
+    ) -> Result<Arc<Comparison>, ForgeError> {
         let base = match &pull.state {
             PullState::Merged(ending) => &ending.base_before,
             PullState::Open => state.tip(&pull.base_ref).unwrap_or(&pull.base_sha),
@@ -82,25 +86,46 @@ impl Repository {
     }
 
     /// Tries the merge; the result is for the next one who asks, as GitHub computes it in the background.
-    pub(crate) fn compute_mergeability(&self, state: &mut RepositoryState, number: u64) -> Result<(), ForgeError> {
-        let Some(pull) = state.pull(number).filter(|pull| pull.is_open()) else { return Ok(()) };
-        let Some(base_tip) = state.tip(&pull.base_ref).cloned() else { return Ok(()) };
+    pub(crate) fn compute_mergeability(
+        &self,
+        state: &mut RepositoryState,
+        number: u64,
+    ) -> Result<(), ForgeError> {
+        let Some(pull) = state.pull(number).filter(|pull| pull.is_open()) else {
+            return Ok(());
+        };
+        let Some(base_tip) = state.tip(&pull.base_ref).cloned() else {
+            return Ok(());
+        };
         let head = pull.head_sha.clone();
         let trial = match self.git.merge_tree(None, &base_tip, &head)? {
             Some(tree) => Some(self.trial_commit(&tree, &base_tip, &head)?),
             None => None,
         };
         if let Some(trial) = &trial {
-            self.git.force_reference(&format!("refs/pull/{number}/merge"), trial)?;
+            self.git
+                .force_reference(&format!("refs/pull/{number}/merge"), trial)?;
         }
         if let Some(pull) = state.pull_mut(number) {
-            pull.mergeability = Some(Mergeability { base_tip, head, trial });
+            pull.mergeability = Some(Mergeability {
+                base_tip,
+                head,
+                trial,
+            });
         }
         Ok(())
     }
 
-    fn trial_commit(&self, tree: &ObjectId, base: &ObjectId, head: &ObjectId) -> Result<ObjectId, ForgeError> {
-        let merger = Person { name: MERGER.login.to_owned(), email: MERGER.email.to_owned() };
+    fn trial_commit(
+        &self,
+        tree: &ObjectId,
+        base: &ObjectId,
+        head: &ObjectId,
+    ) -> Result<ObjectId, ForgeError> {
+        let merger = Person {
+            name: MERGER.login.to_owned(),
+            email: MERGER.email.to_owned(),
+        };
         let message = format!("Merge {head} into {base}");
         self.git.commit_tree(&NewCommit {
             tree,

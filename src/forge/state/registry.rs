@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::{Ci, Identifiers, MergeMethods, PERSON, Repository, RepositoryState, locked};
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) traffic: Traffic,
     pub(crate) log_links: LogLinks,
     pub(crate) ids: Arc<Identifiers>,
+    /// Requests answered so far.
+    pub(crate) spent: AtomicU64,
     pub(crate) registry: Mutex<Registry>,
 }
 
@@ -52,12 +55,22 @@ fn key(owner: &str, name: &str) -> (String, String) {
 }
 
 impl Shared {
+    /// Takes so many requests from the rate limit; how many are used up. It never runs dry by itself: a test that wants
+    /// that plans it as a fault.
+    pub(crate) fn spend(&self, requests: u64) -> u64 {
+        (self.spent.fetch_add(requests, Ordering::Relaxed) + requests) % 4_000
+    }
+
     pub(crate) fn locate(&self, owner: &str, name: &str) -> Location {
         let registry = locked(&self.registry);
         let key = key(owner, name);
         match (registry.names.get(&key), registry.former_names.get(&key)) {
-            (Some(id), _) => registry.by_id(*id).map_or(Location::Nowhere, Location::Here),
-            (None, Some(id)) => registry.by_id(*id).map_or(Location::Nowhere, Location::Moved),
+            (Some(id), _) => registry
+                .by_id(*id)
+                .map_or(Location::Nowhere, Location::Here),
+            (None, Some(id)) => registry
+                .by_id(*id)
+                .map_or(Location::Nowhere, Location::Moved),
             (None, None) => Location::Nowhere,
         }
     }
@@ -71,22 +84,42 @@ impl Shared {
     }
 
     /// Makes a repository with one commit on `main`.
-    pub(crate) fn create(&self, owner: &str, name: &str, files: &[(String, FileEdit)]) -> Result<Arc<Repository>, ForgeError> {
+    pub(crate) fn create(
+        &self,
+        owner: &str,
+        name: &str,
+        files: &[(String, FileEdit)],
+    ) -> Result<Arc<Repository>, ForgeError> {
         for word in [owner, name] {
             let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-            if word.is_empty() || word.len() > 100 || !word.chars().all(allowed) || word.starts_with('.') {
+            if word.is_empty()
+                || word.len() > 100
+                || !word.chars().all(allowed)
+                || word.starts_with('.')
+            {
                 let reason = "a name has 1 to 100 letters, digits, dots, dashes and underscores and begins with no dot".to_owned();
-                return Err(ForgeError::Refused { act: format!("naming a repository {owner}/{name}"), reason });
+                return Err(ForgeError::Refused {
+                    act: format!("naming a repository {owner}/{name}"),
+                    reason,
+                });
             }
         }
         let mut registry = locked(&self.registry);
         if registry.names.contains_key(&key(owner, name)) {
-            return Err(ForgeError::Exists { what: format!("the repository {owner}/{name}") });
+            return Err(ForgeError::Exists {
+                what: format!("the repository {owner}/{name}"),
+            });
         }
         let id = self.ids.next();
-        let owner_id = *registry.owners.entry(owner.to_lowercase()).or_insert_with(|| self.ids.next());
+        let owner_id = *registry
+            .owners
+            .entry(owner.to_lowercase())
+            .or_insert_with(|| self.ids.next());
         let git = Git::initialise(&self.directory.join(format!("{id}.git")), FIRST_BRANCH)?;
-        let person = Person { name: PERSON.login.to_owned(), email: PERSON.email.to_owned() };
+        let person = Person {
+            name: PERSON.login.to_owned(),
+            email: PERSON.email.to_owned(),
+        };
         let first = git.commit_edits(&[], files, &person, START, "First commit\n")?;
         let branch = format!("refs/heads/{FIRST_BRANCH}");
         git.force_reference(&branch, &first)?;
@@ -111,12 +144,16 @@ impl Shared {
         let mut registry = locked(&self.registry);
         let mut state = repository.remembered();
         if registry.names.contains_key(&key(&state.owner, name)) {
-            return Err(ForgeError::Exists { what: format!("the repository {}/{name}", state.owner) });
+            return Err(ForgeError::Exists {
+                what: format!("the repository {}/{name}", state.owner),
+            });
         }
         let old = key(&state.owner, &state.name);
         registry.names.remove(&old);
         registry.former_names.insert(old, repository.id);
-        registry.names.insert(key(&state.owner, name), repository.id);
+        registry
+            .names
+            .insert(key(&state.owner, name), repository.id);
         name.clone_into(&mut state.name);
         Ok(())
     }
@@ -124,7 +161,10 @@ impl Shared {
 
 impl Registry {
     fn by_id(&self, id: u64) -> Option<Arc<Repository>> {
-        self.repositories.iter().find(|repository| repository.id == id).map(Arc::clone)
+        self.repositories
+            .iter()
+            .find(|repository| repository.id == id)
+            .map(Arc::clone)
     }
 }
 
@@ -137,7 +177,11 @@ fn new_state(owner: &str, owner_id: u64, name: &str, now: u64) -> RepositoryStat
         created_at: now,
         pushed_at: now,
         archived: false,
-        allowed: MergeMethods { merge: true, squash: true, rebase: true },
+        allowed: MergeMethods {
+            merge: true,
+            squash: true,
+            rebase: true,
+        },
         delete_branch_on_merge: false,
         ci: Ci::Off,
         references: std::collections::BTreeMap::new(),

@@ -65,11 +65,18 @@ pub(crate) struct Step {
 impl Run {
     /// The attempt of this number.
     pub(crate) fn attempt(&self, number: u64) -> Option<&Attempt> {
-        self.attempts.iter().find(|attempt| attempt.number == number)
+        self.attempts
+            .iter()
+            .find(|attempt| attempt.number == number)
     }
 
     /// A job of any attempt, with the attempt's number.
     pub(crate) fn job(&self, id: u64) -> Option<(u64, &Job)> {
-        self.attempts.iter().find_map(|attempt| Some((attempt.number, attempt.jobs.iter().find(|job| job.id == id)?)))
+        self.attempts.iter().find_map(|attempt| {
+            Some((
+                attempt.number,
+                attempt.jobs.iter().find(|job| job.id == id)?,
+            ))
+        })
     }
 }
