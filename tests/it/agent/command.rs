@@ -91,7 +91,7 @@ async fn the_program_is_told_the_task_and_its_answer_is_read() {
     );
 }
 
-// Break it: leave `command.writable.clear()` out of `agent::command::CommandCoder::command`.
+// Break it: let `CommandCoder::diagnose` call the program with `Access::Write`.
 #[tokio::test]
 async fn a_diagnosis_may_read_the_tree_but_not_change_it() {
     let script = format!(
