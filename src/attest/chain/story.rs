@@ -240,8 +240,7 @@ impl Story {
         let Some(answered) = self.answers.get(&named) else {
             return vec![missing("an approval", named)];
         };
-        let mut refusals =
-            self.check_authority_proposal(execution, answered.proposal, answered.void);
+        let mut refusals = check_authority(execution, answered.proposal, answered.void);
         if answered.answer != Answer::Approve {
             refusals.push(Refusal::invalid(
                 Rule::Order,
@@ -286,38 +285,12 @@ impl Story {
         let Some(decided) = self.decisions.get(&named) else {
             return vec![missing("a policy decision", named)];
         };
-        let mut refusals = self.check_authority_proposal(execution, decided.proposal, decided.void);
+        let mut refusals = check_authority(execution, decided.proposal, decided.void);
         if decided.verdict != Verdict::Free {
             refusals.push(Refusal::invalid(
                 Rule::Order,
                 "a decision that the change is free",
                 word(decided.verdict),
-            ));
-        }
-        refusals
-    }
-
-    fn check_authority_proposal(
-        &self,
-        execution: &Execution,
-        proposal: Sha256Digest,
-        void: bool,
-    ) -> Vec<Refusal> {
-        let mut refusals = Vec::new();
-        let named = execution.proposal.map(|proposal| proposal.sha256);
-        if named != Some(proposal) {
-            refusals.push(Refusal::invalid(
-                Rule::Reference,
-                format!("the proposal {proposal}"),
-                optional(named),
-            ));
-        }
-        if void {
-            let found = "one that does not fit, or that an escalation voided";
-            refusals.push(Refusal::invalid(
-                Rule::Order,
-                "an authority that stands",
-                found,
             ));
         }
         refusals
@@ -356,6 +329,28 @@ impl Story {
             ))
         })
     }
+}
+
+/// An authority counts for its own proposal only, and only while it stands.
+fn check_authority(execution: &Execution, proposal: Sha256Digest, void: bool) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    let named = execution.proposal.map(|proposal| proposal.sha256);
+    if named != Some(proposal) {
+        refusals.push(Refusal::invalid(
+            Rule::Reference,
+            format!("the proposal {proposal}"),
+            optional(named),
+        ));
+    }
+    if void {
+        let found = "one that does not fit, or that an escalation voided";
+        refusals.push(Refusal::invalid(
+            Rule::Order,
+            "an authority that stands",
+            found,
+        ));
+    }
+    refusals
 }
 
 /// What was put to the person is what was proposed.

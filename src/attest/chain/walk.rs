@@ -71,8 +71,8 @@ impl<'a> Walk<'a> {
         match self.examine(bytes, &mut event) {
             Ok(refusals) => refusals
                 .into_iter()
-                .for_each(|refusal| self.refuse(&mut event, refusal)),
-            Err(refusal) => self.refuse(&mut event, refusal),
+                .for_each(|refusal| self.refuse(&mut event, &refusal)),
+            Err(refusal) => self.refuse(&mut event, &refusal),
         }
         self.before = event.digest.map_or(Before::Unreadable, Before::Digest);
         self.report.head = event.digest.map(|digest| Head {
@@ -188,12 +188,12 @@ impl<'a> Walk<'a> {
         (found != expected).then(|| Refusal::invalid(Rule::Prev, written(expected), written(found)))
     }
 
-    fn refuse(&mut self, event: &mut EventReport, refusal: Refusal) {
+    fn refuse(&mut self, event: &mut EventReport, refusal: &Refusal) {
         event.verdict = event.verdict.max(refusal.verdict);
         if event.reason.is_none() {
             event.reason = Some(refusal.to_string());
         }
-        self.fail(&refusal);
+        self.fail(refusal);
     }
 
     fn fail(&mut self, refusal: &Refusal) {
