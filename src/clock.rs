@@ -11,11 +11,13 @@ pub struct Millis(pub i64);
 
 impl Millis {
     /// This moment moved forward by a number of seconds, saturating at the end of time.
+    #[must_use]
     pub const fn plus_seconds(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds.saturating_mul(1000)))
     }
 
     /// This moment moved forward by a number of milliseconds, saturating.
+    #[must_use]
     pub const fn plus_millis(self, millis: i64) -> Self {
         Self(self.0.saturating_add(millis))
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::Sha256Digest;
 
 /// One typed fact. Every string is a verbatim substring of the cleaned log, and `file` is tracked at the commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExtractedFact {
     /// The tool whose output it is, e.g. `cargo-test`.

@@ -3,9 +3,14 @@
 //! A coder never sees log text: it gets an [`Extraction`], typed facts of which every string stands verbatim in the log, and
 //! it works in a scratch tree inside the sandbox.
 
+mod command;
 mod extraction;
+pub mod reader;
+mod scripted;
 
+pub use command::{CommandCoder, ProgramError};
 pub use extraction::{ExtractedFact, Extraction};
+pub use scripted::{Edit, Script, ScriptedCoder, When};
 
 use std::path::Path;
 

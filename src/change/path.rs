@@ -69,7 +69,7 @@ fn escape(bytes: &[u8]) -> String {
             }
         }
         for byte in chunk.invalid() {
-            shown.push_str(&format!("\\x{byte:02x}"));
+            shown.extend(format!("\\x{byte:02x}").chars());
         }
     }
     shown

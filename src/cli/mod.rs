@@ -1,1 +1,64 @@
-//! The command line.
+//! The command line. Exit codes: 0 done or allowed, 1 refused or failed, 2 usage, 3 cannot tell.
+//!
+//! What people and scripts read goes to standard output, everything else to standard error.
+
+mod change;
+mod gate;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A control layer between what a coding agent intends and what gets merged.
+#[derive(Debug, Parser)]
+#[command(name = "caretaker", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Look at a change.
+    #[command(subcommand)]
+    Change(change::ChangeCommand),
+    /// Ask the rules about a change.
+    #[command(subcommand)]
+    Gate(gate::GateCommand),
+}
+
+/// How a command that ran to its end came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Exit code 0.
+    Done,
+    /// Exit code 1.
+    Refused,
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Change(command) => change::run(&command),
+        Command::Gate(command) => gate::run(&command),
+    };
+    match outcome {
+        Ok(Verdict::Done) => ExitCode::SUCCESS,
+        Ok(Verdict::Refused) => ExitCode::from(1),
+        Err(error) => {
+            // Standard error being closed leaves nobody to tell; the exit code still says it.
+            drop(writeln!(std::io::stderr(), "caretaker: {error:#}"));
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Writes one line or document to standard output; a closed pipe is an error with its own words, not a panic.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")
+        .and_then(|()| out.flush())
+        .map_err(|error| anyhow::anyhow!("writing to standard output: {error}"))
+}

@@ -43,11 +43,12 @@ pub const COMPARISONS_PER_MERGE: u32 = 3;
 pub fn after(answer: &MergeAnswer, comparisons: u32) -> AfterMerge {
     match answer {
         MergeAnswer::Merged(_) | MergeAnswer::Ambiguous(_) => AfterMerge::ProveLanding,
-        MergeAnswer::HeadMoved(reason) => again_or_stop(comparisons, reason),
+        MergeAnswer::HeadMoved(reason) | MergeAnswer::CredentialExpired(reason) => {
+            again_or_stop(comparisons, reason)
+        }
         MergeAnswer::NotAllowed(reason) if reason.contains("Base branch was modified") => {
             again_or_stop(comparisons, reason)
         }
-        MergeAnswer::CredentialExpired(reason) => again_or_stop(comparisons, reason),
         MergeAnswer::Limited(until) => AfterMerge::WaitThenCompare(*until),
         MergeAnswer::NotAllowed(reason) | MergeAnswer::Refused(reason) => {
             AfterMerge::Stop(reason.clone())

@@ -70,7 +70,7 @@ impl Matched {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
     /// Equal, and everything that was demanded holds.
-    Matched(Matched),
+    Matched(Box<Matched>),
     /// Equal as far as can be seen, but the provider or a check has not finished.
     Pending(String),
     /// Somebody else merged it.
@@ -109,11 +109,11 @@ pub fn compare(
     }
     match found.pending {
         Some(reason) => Comparison::Pending(reason),
-        None => Comparison::Matched(Matched {
+        None => Comparison::Matched(Box::new(Matched {
             binding: binding.clone(),
             base_tip: live.base_tip,
             compared_at: now,
-        }),
+        })),
     }
 }
 
@@ -322,7 +322,7 @@ fn permissions(binding: &Binding, live: &LiveView, found: &mut Findings) {
             found.pending = Some(
                 "the provider has not yet computed whether the pull request can be merged"
                     .to_owned(),
-            )
+            );
         }
     }
 }

@@ -8,6 +8,10 @@ use crate::change::{ChangeSet, Oid, RepoPath, Side};
 
 /// A pull request's own flags and heads, read from the pull request itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one flag that the provider reports"
+)]
 pub struct PullState {
     /// Number.
     pub number: u64,

@@ -1,0 +1,271 @@
+//! The sections of `caretaker.yaml` as they are written.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::address::{ListenAddress, ServiceUrl, WebhookUrl};
+use super::agent::Adapter;
+use super::database::DatabaseUrl;
+use super::keys::KeyName;
+use super::later::{App, Opaque, Security};
+use super::schedule::PollSchedule;
+use super::secret::SecretSource;
+use super::{Github, Server};
+
+/// The whole file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Document {
+    pub(super) database: DatabaseSection,
+    pub(super) server: ServerSection,
+    pub(super) github: GithubSection,
+    pub(super) poll: Poll,
+    pub(super) health: Vec<Value>,
+    pub(super) keys: KeysSection,
+    pub(super) agent: AgentSection,
+    pub(super) sandbox: Sandbox,
+    pub(super) security: Security,
+    pub(super) approvals: Approvals,
+    pub(super) identity: Identity,
+    pub(super) notify: Vec<Notifier>,
+    pub(super) anchor: Opaque,
+    pub(super) telemetry: Opaque,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct DatabaseSection {
+    pub(super) url: Option<DatabaseUrl>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ServerSection {
+    pub(super) listen: ListenAddress,
+    pub(super) public_url: Option<ServiceUrl>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct GithubSection {
+    pub(super) api_url: Option<ServiceUrl>,
+    pub(super) web_url: Option<ServiceUrl>,
+    pub(super) git_url: Option<ServiceUrl>,
+    pub(super) app: Option<App>,
+}
+
+impl GithubSection {
+    /// All three addresses, or none (then GitHub's own): with one left at its default, tokens of one host would go to another.
+    pub(super) fn resolve(self) -> Result<Github, (&'static str, String)> {
+        let own = |text: &str| {
+            text.parse()
+                .map_err(|_| ("github", format!("{text} is not a URL")))
+        };
+        match (self.api_url, self.web_url, self.git_url) {
+            (None, None, None) => Ok(Github {
+                api_url: own("https://api.github.com")?,
+                web_url: own("https://github.com")?,
+                git_url: own("https://github.com")?,
+            }),
+            (Some(api_url), Some(web_url), git_url) => Ok(Github {
+                api_url,
+                git_url: git_url.unwrap_or_else(|| web_url.clone()),
+                web_url,
+            }),
+            _ => Err((
+                "github",
+                "api_url and web_url are set together (git_url is web_url unless set too), so that no token goes to another host; add the missing one".to_owned(),
+            )),
+        }
+    }
+}
+
+/// When CI runs are looked at.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Poll {
+    /// The schedule.
+    pub schedule: PollSchedule,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct KeysSection {
+    pub(super) dir: Option<PathBuf>,
+    pub(super) roles: RolesSection,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RolesSection {
+    proposer: Option<RoleSection>,
+    policy: Option<RoleSection>,
+    approver: Option<RoleSection>,
+    executor: Option<RoleSection>,
+    root: Option<RoleSection>,
+    log: Option<RoleSection>,
+}
+
+impl RolesSection {
+    pub(super) fn named(self) -> impl Iterator<Item = (KeyName, RoleSection)> {
+        let roles = [
+            (KeyName::Proposer, self.proposer),
+            (KeyName::Policy, self.policy),
+            (KeyName::Approver, self.approver),
+            (KeyName::Executor, self.executor),
+            (KeyName::Root, self.root),
+            (KeyName::Log, self.log),
+        ];
+        roles
+            .into_iter()
+            .filter_map(|(key, role)| role.map(|role| (key, role)))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RoleSection {
+    pub(super) secret: SecretSource,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct AgentSection {
+    pub(super) adapter: Option<Adapter>,
+    pub(super) command: Vec<String>,
+    pub(super) model: Opaque,
+    pub(super) budget: Opaque,
+}
+
+/// How untrusted programs are confined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sandbox {
+    /// The means.
+    pub mode: SandboxMode,
+}
+
+/// A means of confinement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxMode {
+    /// The strongest that this machine has; none at all is an error, not a fallback.
+    #[default]
+    Auto,
+    /// bubblewrap.
+    Bubblewrap,
+    /// Landlock with seccomp and limits.
+    Landlock,
+    /// No confinement, by choice of the operator.
+    None,
+}
+
+/// Approvals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Approvals {
+    /// How long an approval link is valid, in seconds.
+    pub link_ttl_seconds: u32,
+    /// Whether tool calls wait for a person.
+    pub interactive: bool,
+    /// How long a tool call waits for a person, in seconds.
+    pub timeout_seconds: u32,
+    /// Whether a classifier may approve tool calls.
+    pub smart_auto_approve: bool,
+    /// Permission profiles; not available in this version.
+    pub(super) profiles: BTreeMap<String, Value>,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self {
+            link_ttl_seconds: 24 * 60 * 60,
+            interactive: false,
+            timeout_seconds: 300,
+            smart_auto_approve: false,
+            profiles: BTreeMap::new(),
+        }
+    }
+}
+
+/// Longest validity of an approval link: thirty days.
+const LONGEST_LINK_SECONDS: u32 = 30 * 24 * 60 * 60;
+
+/// How an approver proves who they are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Identity {
+    /// What every approval needs.
+    pub require: IdentityMethod,
+    /// What approvals of a class need beyond that; not available in this version.
+    pub(super) per_class: BTreeMap<String, Value>,
+}
+
+/// A proof of identity.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdentityMethod {
+    /// Holding the one-time link.
+    #[default]
+    Link,
+    /// A GitHub login.
+    Github,
+    /// A login by `OpenID` Connect.
+    Oidc,
+    /// A passkey.
+    Passkey,
+    /// An SSH key.
+    Ssh,
+    /// Two people.
+    TwoPerson,
+}
+
+/// Somebody who is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Notifier {
+    /// One JSON POST a notice. It carries approval links, so its address is as good as an approval.
+    Webhook {
+        /// Where to.
+        url: WebhookUrl,
+    },
+}
+
+/// What single values cannot tell.
+pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
+    // Break it: answer `Ok(())` at once; whoever finds the port can then open pages whose only guard is the link.
+    if !document.server.listen.is_loopback() && document.identity.require == IdentityMethod::Link {
+        let problem = "is reachable from other machines, while approval links are the only proof of identity; \
+             listen on 127.0.0.1, behind a proxy that authenticates";
+        return Err((
+            "server.listen",
+            format!("{} {problem}", document.server.listen),
+        ));
+    }
+    let ttl = document.approvals.link_ttl_seconds;
+    if ttl == 0 || ttl > LONGEST_LINK_SECONDS {
+        return Err((
+            "approvals.link_ttl_seconds",
+            format!("{ttl} is not between 1 and {LONGEST_LINK_SECONDS} (thirty days)"),
+        ));
+    }
+    if document.approvals.timeout_seconds == 0 {
+        return Err((
+            "approvals.timeout_seconds",
+            "0 would refuse every call at once; write a number of seconds".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+impl From<ServerSection> for Server {
+    fn from(section: ServerSection) -> Self {
+        Self {
+            listen: section.listen,
+            public_url: section.public_url,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What statuses and headers mean, and how a body becomes a value.
+
+use http::StatusCode;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::transport::{Answer, Broken};
+use super::wire;
+use crate::change::Oid;
+use crate::clock::Millis;
+use crate::connector::ConnectorError;
+
+/// How long to wait for a limit that does not say how long.
+const UNSTATED_WAIT_SECONDS: i64 = 60;
+/// The longest wait that is believed.
+const LONGEST_WAIT_SECONDS: i64 = 24 * 60 * 60;
+/// How many characters of the provider's words are kept.
+const WORDS_LIMIT: usize = 500;
+
+/// When to come back, if the answer is a limit: 429, or 403 with the headers or the words of one. A plain 403 is a
+/// permission that is missing.
+pub(super) fn limited_until(answer: &Answer, now: Millis) -> Option<Millis> {
+    if !matches!(
+        answer.status,
+        StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
+    ) {
+        return None;
+    }
+    let bounded = |seconds: i64| now.plus_seconds(seconds.clamp(1, LONGEST_WAIT_SECONDS));
+    if let Some(wait) = answer.header("retry-after") {
+        return Some(bounded(
+            wait.trim().parse().unwrap_or(UNSTATED_WAIT_SECONDS),
+        ));
+    }
+    if answer.header("x-ratelimit-remaining").map(str::trim) == Some("0") {
+        let reset = answer
+            .header("x-ratelimit-reset")
+            .and_then(|text| text.trim().parse::<i64>().ok());
+        let wait = reset.map_or(UNSTATED_WAIT_SECONDS, |reset| {
+            reset.saturating_sub(now.0.div_euclid(1000))
+        });
+        return Some(bounded(wait));
+    }
+    let words = words(answer).to_ascii_lowercase();
+    let said = answer.status == StatusCode::TOO_MANY_REQUESTS
+        || words.contains("rate limit")
+        || words.contains("abuse detection");
+    said.then(|| bounded(UNSTATED_WAIT_SECONDS))
+}
+
+/// The error that an unsuccessful answer is.
+pub(super) fn refusal(action: &str, address: &str, answer: &Answer, now: Millis) -> ConnectorError {
+    let action = action.to_owned();
+    if let Some(until) = limited_until(answer, now) {
+        return ConnectorError::Limited { action, until };
+    }
+    let status = answer.status;
+    let reason = format!("{}: {}", status.as_u16(), words(answer));
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            ConnectorError::Forbidden { action, reason }
+        }
+        StatusCode::NOT_FOUND => ConnectorError::Absent {
+            action,
+            address: address.to_owned(),
+        },
+        _ if status.is_server_error() => ConnectorError::Unreachable {
+            action,
+            address: address.to_owned(),
+            reason,
+        },
+        _ if status.is_redirection() => ConnectorError::Refused {
+            action,
+            reason: format!(
+                "{}: the provider points elsewhere, which is not followed; if the repository was renamed or transferred, register it under its new name",
+                status.as_u16()
+            ),
+        },
+        _ => ConnectorError::Refused { action, reason },
+    }
+}
+
+/// The error that a missing or broken answer is.
+pub(super) fn broken(action: &str, address: &str, broken: &Broken) -> ConnectorError {
+    match broken {
+        Broken::Off(reason) => ConnectorError::Unreachable {
+            action: action.to_owned(),
+            address: address.to_owned(),
+            reason: reason.clone(),
+        },
+        Broken::TooLarge => nonsense(action, &broken.to_string()),
+    }
+}
+
+/// The error for an answer that cannot be used.
+pub(super) fn nonsense(action: &str, reason: &str) -> ConnectorError {
+    ConnectorError::Refused {
+        action: action.to_owned(),
+        reason: format!("the answer makes no sense: {reason}"),
+    }
+}
+
+/// The provider's words in a refusal, on one line and of bounded length; never a page of HTML.
+pub(super) fn words(answer: &Answer) -> String {
+    let usual = || {
+        answer
+            .status
+            .canonical_reason()
+            .unwrap_or("no reason given")
+            .to_owned()
+    };
+    let Ok(refusal) = serde_json::from_slice::<wire::Refusal>(&answer.body) else {
+        return usual();
+    };
+    let mut text = refusal.message.unwrap_or_else(usual);
+    for detail in details(refusal.errors.as_ref()) {
+        text.push_str("; ");
+        text.push_str(&detail);
+    }
+    text.chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .take(WORDS_LIMIT)
+        .collect()
+}
+
+/// The `errors` member is a list of texts, of objects, or one text.
+fn details(errors: Option<&Value>) -> Vec<String> {
+    let one = |error: &Value| match error {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(members) => {
+            let member = |name: &str| members.get(name).and_then(Value::as_str);
+            member("message").map_or_else(
+                || {
+                    let named: Vec<_> = [member("field"), member("code")]
+                        .into_iter()
+                        .flatten()
+                        .collect();
+                    (!named.is_empty()).then(|| named.join(" "))
+                },
+                |message| Some(message.to_owned()),
+            )
+        }
+        _ => None,
+    };
+    match errors {
+        Some(Value::Array(list)) => list.iter().filter_map(one).take(10).collect(),
+        Some(other) => one(other).into_iter().collect(),
+        None => Vec::new(),
+    }
+}
+
+/// A body as a value. Bytes that are not UTF-8 are named as such: a file name may be the cause.
+pub(super) fn decoded<T: DeserializeOwned>(action: &str, body: &[u8]) -> Result<T, ConnectorError> {
+    let Ok(text) = std::str::from_utf8(body) else {
+        return Err(nonsense(
+            action,
+            "it is not UTF-8; a name that is not UTF-8 cannot be compared",
+        ));
+    };
+    serde_json::from_str(text)
+        .map_err(|error| nonsense(action, &format!("not the JSON expected ({error})")))
+}
+
+/// One item of a list as a value.
+pub(super) fn item<T: DeserializeOwned>(action: &str, value: Value) -> Result<T, ConnectorError> {
+    serde_json::from_value(value).map_err(|error| {
+        nonsense(
+            action,
+            &format!("an item is not what was expected ({error})"),
+        )
+    })
+}
+
+/// A member that cannot be done without.
+pub(super) fn required<T>(
+    action: &str,
+    member: &str,
+    value: Option<T>,
+) -> Result<T, ConnectorError> {
+    value.ok_or_else(|| nonsense(action, &format!("{member} is missing")))
+}
+
+/// A complete object id; an abbreviated one is an error.
+pub(super) fn object_id(
+    action: &str,
+    member: &str,
+    text: Option<&str>,
+) -> Result<Oid, ConnectorError> {
+    required(action, member, text)?
+        .parse()
+        .map_err(|error| nonsense(action, &format!("{member}: {error}")))
+}
+
+/// An address for people, when it is one.
+pub(super) fn page(address: Option<String>) -> Option<String> {
+    address.filter(|text| text.starts_with("https://") || text.starts_with("http://"))
+}

@@ -1,0 +1,236 @@
+//! The provider's answers as far as they are read. Every member may be missing or null, words are open, and what is needed
+//! is demanded where it is used.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// `GET /repos/{owner}/{repo}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Repository {
+    pub(super) id: Option<u64>,
+    pub(super) full_name: Option<String>,
+    pub(super) default_branch: Option<String>,
+    pub(super) archived: Option<bool>,
+    pub(super) allow_merge_commit: Option<bool>,
+    pub(super) allow_squash_merge: Option<bool>,
+    pub(super) allow_rebase_merge: Option<bool>,
+}
+
+/// A repository inside another answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RepositoryMention {
+    pub(super) id: Option<u64>,
+}
+
+/// A pull request, alone or in a list (where counts are missing).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Pull {
+    pub(super) number: Option<u64>,
+    pub(super) html_url: Option<String>,
+    pub(super) state: Option<String>,
+    pub(super) merged: Option<bool>,
+    pub(super) merged_at: Option<String>,
+    pub(super) merge_commit_sha: Option<String>,
+    pub(super) draft: Option<bool>,
+    pub(super) stack: Option<Value>,
+    pub(super) auto_merge: Option<Value>,
+    pub(super) mergeable: Option<bool>,
+    pub(super) commits: Option<u64>,
+    pub(super) changed_files: Option<u64>,
+    pub(super) head: Option<PullSide>,
+    pub(super) base: Option<PullSide>,
+}
+
+/// Head or base of a pull request.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PullSide {
+    #[serde(rename = "ref")]
+    pub(super) branch: Option<String>,
+    pub(super) sha: Option<String>,
+    pub(super) repo: Option<RepositoryMention>,
+}
+
+/// One row of a pull request's files.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FileRow {
+    pub(super) filename: Option<String>,
+    pub(super) status: Option<String>,
+    pub(super) sha: Option<String>,
+    pub(super) previous_filename: Option<String>,
+}
+
+/// A workflow run.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Run {
+    pub(super) id: Option<u64>,
+    #[serde(rename = "run_attempt")]
+    pub(super) attempt: Option<u64>,
+    pub(super) workflow_id: Option<u64>,
+    pub(super) name: Option<String>,
+    pub(super) event: Option<String>,
+    pub(super) head_branch: Option<String>,
+    pub(super) head_sha: Option<String>,
+    pub(super) repository: Option<RepositoryMention>,
+    pub(super) head_repository: Option<RepositoryMention>,
+    pub(super) status: Option<String>,
+    pub(super) conclusion: Option<String>,
+    pub(super) html_url: Option<String>,
+}
+
+/// A job of a run.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Job {
+    pub(super) id: Option<u64>,
+    pub(super) name: Option<String>,
+    pub(super) conclusion: Option<String>,
+    pub(super) steps: Option<Vec<Step>>,
+}
+
+/// A step of a job.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Step {
+    pub(super) status: Option<String>,
+    pub(super) conclusion: Option<String>,
+}
+
+/// A check run.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CheckRun {
+    pub(super) id: Option<u64>,
+    pub(super) name: Option<String>,
+    pub(super) status: Option<String>,
+    pub(super) conclusion: Option<String>,
+    pub(super) app: Option<App>,
+    pub(super) check_suite: Option<CheckSuite>,
+}
+
+/// The app that reported a check.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct App {
+    pub(super) slug: Option<String>,
+}
+
+/// The suite that a check belongs to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CheckSuite {
+    pub(super) id: Option<u64>,
+}
+
+/// A commit status.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Status {
+    pub(super) context: Option<String>,
+    pub(super) state: Option<String>,
+}
+
+/// A rule that is active on a branch.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Rule {
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
+    pub(super) parameters: Option<RuleParameters>,
+}
+
+/// Those parameters of a rule that are read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RuleParameters {
+    pub(super) allowed_merge_methods: Option<Vec<String>>,
+}
+
+/// `GET git/ref/{ref}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Reference {
+    #[serde(rename = "ref")]
+    pub(super) name: Option<String>,
+    pub(super) object: Option<ReferenceTarget>,
+}
+
+/// What a reference points at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ReferenceTarget {
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
+    pub(super) sha: Option<String>,
+}
+
+/// An object named by its id.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ObjectMention {
+    pub(super) sha: Option<String>,
+}
+
+/// `GET git/commits/{sha}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Commit {
+    pub(super) sha: Option<String>,
+    pub(super) tree: Option<ObjectMention>,
+    pub(super) parents: Option<Vec<ObjectMention>>,
+    pub(super) message: Option<String>,
+}
+
+/// `GET compare/{base}...{head}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Compared {
+    pub(super) merge_base_commit: Option<ObjectMention>,
+}
+
+/// `GET git/trees/{sha}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Tree {
+    pub(super) sha: Option<String>,
+    #[serde(rename = "tree")]
+    pub(super) entries: Option<Vec<TreeEntry>>,
+    pub(super) truncated: Option<bool>,
+}
+
+/// One entry of a tree.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TreeEntry {
+    pub(super) path: Option<String>,
+    pub(super) mode: Option<String>,
+    pub(super) sha: Option<String>,
+}
+
+/// A comment.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Comment {
+    pub(super) body: Option<String>,
+}
+
+/// A successful answer to a merge.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Merged {
+    pub(super) sha: Option<String>,
+    pub(super) merged: Option<bool>,
+}
+
+/// The body of a refusal.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Refusal {
+    pub(super) message: Option<String>,
+    pub(super) errors: Option<Value>,
+}

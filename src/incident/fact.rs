@@ -1,0 +1,371 @@
+//! What is known about an incident. A fact is inserted once and never changed; what the next step is follows from them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::approve::{ApprovalRequest, HumanDecision};
+use crate::change::{ChangeDigest, ChangeDocument, Oid, RepoPath, Sha256Digest};
+use crate::clock::Millis;
+use crate::gate::{Class, Verdict};
+use crate::id::{ApprovalId, ExecutionId, ProposalId};
+use crate::reconcile::Difference;
+
+/// How trying the failed job's tests in the sandbox ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Reproduction {
+    /// The tests fail here too.
+    Red {
+        /// The command that was run.
+        command: Vec<String>,
+        /// Which sandbox it ran in.
+        sandbox: String,
+        /// The signed test result that was stored as evidence.
+        evidence: Sha256Digest,
+    },
+    /// They pass: not reproducible.
+    Green {
+        /// The command that was run.
+        command: Vec<String>,
+        /// Which sandbox it ran in.
+        sandbox: String,
+        /// The signed test result that was stored as evidence.
+        evidence: Sha256Digest,
+    },
+    /// They cannot be run here.
+    Unrunnable {
+        /// Why, with the mend.
+        reason: String,
+    },
+}
+
+/// What the coder found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiagnosisFact {
+    /// The cause.
+    pub cause: String,
+    /// Files it intends to change.
+    pub files: Vec<RepoPath>,
+    /// 0 to 1000.
+    pub confidence: u16,
+    /// One paragraph.
+    pub summary: String,
+    /// Adapter of the coder.
+    pub agent: String,
+    /// Model or program behind it.
+    pub model: Option<String>,
+    /// What the coder says of itself, e.g. that it is scripted.
+    pub remark: String,
+    /// The signed context manifest that was stored as evidence.
+    pub manifest: Sha256Digest,
+}
+
+/// The fix as a commit in the trusted repository, with its proof.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FixFact {
+    /// Branch that will carry it.
+    pub branch: String,
+    /// Commit it starts from, the merge base.
+    pub base_commit: Oid,
+    /// The one commit.
+    pub commit: Oid,
+    /// Its tree.
+    pub tree: Oid,
+    /// What it changes.
+    pub change: ChangeDocument,
+    /// Title of pull request and landed commit.
+    pub title: String,
+    /// Body of the landed commit, without trailers.
+    pub body: String,
+    /// Lines added and removed; none when not measured.
+    pub lines: Option<u64>,
+    /// Whether a binary file changes; none when not measured.
+    pub binary: Option<bool>,
+    /// Signed test results: red, green and the base's tests on the fix.
+    pub tests: Vec<Sha256Digest>,
+}
+
+/// What the policy decided on the exact change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionFact {
+    /// The proposal that it is about.
+    pub proposal: ProposalId,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Blast radius.
+    pub class: Class,
+    /// The decision as `gate check --json` prints it.
+    pub document: serde_json::Value,
+    /// SHA-256 of the rules that decided.
+    pub rules: Sha256Digest,
+    /// SHA-256 of the proposal's PAE.
+    pub proposal_event: Sha256Digest,
+    /// SHA-256 of the decision's PAE.
+    pub decision_event: Sha256Digest,
+}
+
+/// Why an incident was handed to a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EscalationReason {
+    /// The live change is not the approved one.
+    ChangeMismatch,
+    /// What landed is not what was approved.
+    ExecutedDiffers,
+    /// The provider refused the merge.
+    MergeRefused,
+    /// A merge was asked for and it cannot be told what became of it.
+    MergeUnknown,
+    /// A person changed or reviewed the branch.
+    PersonIntervened,
+    /// The coder gave no usable answer.
+    CoderFailed,
+    /// The fix is not proven by its tests.
+    FixUnproven,
+    /// The fix cannot be proposed (e.g. names that JSON cannot carry).
+    FixUnusable,
+    /// Steps kept failing.
+    RetriesExhausted,
+    /// The stored ledger does not verify.
+    LedgerBroken,
+}
+
+impl EscalationReason {
+    /// The word used in pages and statements.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ChangeMismatch => "change-mismatch",
+            Self::ExecutedDiffers => "executed-differs",
+            Self::MergeRefused => "merge-refused",
+            Self::MergeUnknown => "merge-unknown",
+            Self::PersonIntervened => "person-intervened",
+            Self::CoderFailed => "coder-failed",
+            Self::FixUnproven => "fix-unproven",
+            Self::FixUnusable => "fix-unusable",
+            Self::RetriesExhausted => "retries-exhausted",
+            Self::LedgerBroken => "ledger-broken",
+        }
+    }
+}
+
+/// Why an incident ended without our merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClosedReason {
+    /// The workflow succeeded by itself.
+    Recovered,
+    /// It fails and passes at one commit.
+    Flaky,
+    /// The tests pass in the sandbox at that commit.
+    NotReproducible,
+    /// No code is at fault, or it cannot be built here.
+    NotCode,
+    /// The owner said no.
+    Rejected,
+    /// Nobody answered in time.
+    Expired,
+    /// Another incident or change replaced it.
+    Superseded,
+    /// A person merged it.
+    ByPerson,
+}
+
+impl ClosedReason {
+    /// The word used in pages, tables and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Recovered => "recovered",
+            Self::Flaky => "flaky",
+            Self::NotReproducible => "not-reproducible",
+            Self::NotCode => "not-code",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+            Self::Superseded => "superseded",
+            Self::ByPerson => "by-person",
+        }
+    }
+}
+
+/// One thing known about an incident. `kind` in the store is the tag here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "body", rename_all = "kebab-case")]
+pub enum Fact {
+    /// The tests were tried at the failing commit.
+    Reproduced(Reproduction),
+    /// The failed job's log was read; the extraction is evidence.
+    Extracted {
+        /// Digest of the extraction document in the evidence store.
+        evidence: Sha256Digest,
+        /// How many facts it holds.
+        count: u32,
+        /// Whether the log hides or reorders text.
+        suspicious: bool,
+        /// Why there is no log, when there is none.
+        missing: Option<String>,
+    },
+    /// The coder's diagnosis.
+    Diagnosed(DiagnosisFact),
+    /// The diagnosis's file list was checked against the denied paths.
+    Screened {
+        /// Whether none of them is denied.
+        passed: bool,
+    },
+    /// The fix, committed in the trusted repository.
+    Fixed(FixFact),
+    /// The change, or the file list of a refused one, was decided upon; proposal and decision are drafted.
+    Decided(DecisionFact),
+    /// The branch is at the provider.
+    Pushed {
+        /// The commit there.
+        commit: Oid,
+    },
+    /// The pull request is open.
+    Opened {
+        /// Its number.
+        number: u64,
+        /// Page for people.
+        url: String,
+    },
+    /// A person is to be asked exactly this.
+    Requested {
+        /// The question.
+        request: Box<ApprovalRequest>,
+    },
+    /// A free change is bound exactly as an approved one would be.
+    Bound {
+        /// The binding that a signed decision `free` is for.
+        binding: Box<crate::approve::Binding>,
+    },
+    /// The link was delivered to every notifier.
+    LinkSent {
+        /// Which link.
+        approval: ApprovalId,
+    },
+    /// A link was used.
+    Consumed {
+        /// Which link.
+        approval: ApprovalId,
+        /// The answer.
+        decision: HumanDecision,
+        /// Digest of the consumption record in the evidence store.
+        evidence: Sha256Digest,
+    },
+    /// The approval (or rejection) is drafted for signing.
+    ApprovalDrafted {
+        /// SHA-256 of its PAE.
+        event: Sha256Digest,
+    },
+    /// Live equals approved; the merge is about to be asked for.
+    Merging {
+        /// This attempt.
+        execution: ExecutionId,
+        /// How many comparisons were made, this one included.
+        comparisons: u32,
+        /// The base tip at the comparison.
+        base_tip: Oid,
+    },
+    /// The merge was asked for and its answer read, or it may have been asked for before a crash.
+    MergeAsked {
+        /// This attempt.
+        execution: ExecutionId,
+        /// What was answered, in words.
+        answer: String,
+    },
+    /// Nothing landed although a merge was asked for: the attempt is over.
+    MergeVoid {
+        /// This attempt.
+        execution: ExecutionId,
+        /// Why, in words.
+        reason: String,
+    },
+    /// What landed was compared with what was approved.
+    Landed {
+        /// This attempt; none when a person merged.
+        execution: Option<ExecutionId>,
+        /// The landed commit.
+        commit: Oid,
+        /// Digest of what it changed.
+        observed: ChangeDigest,
+        /// Whether that is what was approved.
+        matches: bool,
+        /// SHA-256 of the PAE of the drafted execution or escalation.
+        event: Sha256Digest,
+    },
+    /// Handed to a person.
+    Escalated {
+        /// Why.
+        reason: EscalationReason,
+        /// In words.
+        detail: String,
+        /// What differed, when something was compared.
+        differences: Vec<Difference>,
+    },
+    /// The watched workflow succeeded with a newer run.
+    Recovered {
+        /// The run.
+        run_id: u64,
+    },
+    /// Ended without our merge.
+    Closed {
+        /// Why.
+        reason: ClosedReason,
+        /// In words.
+        detail: String,
+    },
+    /// The pull request is closed with a comment and the branch is deleted.
+    CleanedUp,
+}
+
+impl Fact {
+    /// The tag as stored.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Reproduced(_) => "reproduced",
+            Self::Extracted { .. } => "extracted",
+            Self::Diagnosed(_) => "diagnosed",
+            Self::Screened { .. } => "screened",
+            Self::Fixed(_) => "fixed",
+            Self::Decided(_) => "decided",
+            Self::Pushed { .. } => "pushed",
+            Self::Opened { .. } => "opened",
+            Self::Requested { .. } => "requested",
+            Self::Bound { .. } => "bound",
+            Self::LinkSent { .. } => "link-sent",
+            Self::Consumed { .. } => "consumed",
+            Self::ApprovalDrafted { .. } => "approval-drafted",
+            Self::Merging { .. } => "merging",
+            Self::MergeAsked { .. } => "merge-asked",
+            Self::MergeVoid { .. } => "merge-void",
+            Self::Landed { .. } => "landed",
+            Self::Escalated { .. } => "escalated",
+            Self::Recovered { .. } => "recovered",
+            Self::Closed { .. } => "closed",
+            Self::CleanedUp => "cleaned-up",
+        }
+    }
+
+    /// Facts that may be known more than once; every other kind is unique within its incident.
+    pub const fn repeats(&self) -> bool {
+        matches!(
+            self,
+            Self::LinkSent { .. }
+                | Self::Merging { .. }
+                | Self::MergeAsked { .. }
+                | Self::MergeVoid { .. }
+                | Self::Recovered { .. }
+        )
+    }
+}
+
+/// A fact with its place and time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedFact {
+    /// Position within the incident, from 0.
+    pub ordinal: u64,
+    /// When it was committed.
+    pub at: Millis,
+    /// What it is.
+    pub fact: Fact,
+}

@@ -1,0 +1,176 @@
+//! GitHub's own examples: everything that the connector reads can be read from them.
+
+use caretaker::connector::Connector as _;
+use serde_json::{Value, json};
+
+use super::provider::{Provider, json, with_headers};
+use crate::support::corpus;
+
+fn document(name: &str) -> Option<Value> {
+    corpus(name).map(|bytes| serde_json::from_slice(&bytes).unwrap())
+}
+
+/// A provider that gives one of the examples to every question.
+async fn saying(status: u16, body: Value) -> Provider {
+    Provider::start(move |_| json(status, &body)).await
+}
+
+#[tokio::test]
+async fn every_example_that_is_read_can_be_read() {
+    let Some(description) = document("github/openapi-subset.json") else {
+        return;
+    };
+    let example = |name: &str| description["components"]["examples"][name]["value"].clone();
+
+    let provider = saying(200, example("full-repository-default-response")).await;
+    let repository = provider.connector().repository().await.unwrap();
+    assert_eq!(repository.full_name, "octocat/Hello-World");
+    assert_eq!(repository.id, "1296269");
+
+    let provider = saying(200, example("workflow-run-paginated")).await;
+    let runs = provider.connector().runs(1).await.unwrap();
+    assert_eq!((runs[0].id, runs[0].own_repository), (30_433_642, false));
+
+    let provider = saying(200, example("job-paginated")).await;
+    let jobs = provider.connector().jobs(1, 1).await.unwrap();
+    assert!(!jobs.is_empty() && jobs[0].steps > 0);
+
+    let provider = saying(200, example("pull-request-simple-items")).await;
+    let found = provider.connector().find_pull("new-topic").await.unwrap();
+    assert_eq!(found.unwrap().number, 1347);
+
+    let provider = saying(200, example("pull-request")).await;
+    let pull = provider.connector().pull(1347).await.unwrap();
+    assert!(pull.open && !pull.merged);
+
+    let provider = saying(200, example("git-ref")).await;
+    let branch = provider.connector().branch("featureA").await.unwrap();
+    assert!(branch.is_some());
+}
+
+/// The whole view from the examples, as far as they fit each other; what does not fit is put right, member by member.
+#[tokio::test]
+async fn a_view_can_be_read_from_the_examples() {
+    let Some(description) = document("github/openapi-subset.json") else {
+        return;
+    };
+    let example = move |name: &str| description["components"]["examples"][name]["value"].clone();
+    let world = super::world::World::new(
+        &super::world::files(&[("a", 0o100_644, "a")]),
+        &super::world::files(&[("a", 0o100_644, "b")]),
+    );
+    let binding = world.binding(caretaker::approve::MergeMethod::Squash);
+    world.answer_instead(move |world, asked| {
+        let facts = world.facts();
+        let value = match asked.tail() {
+            "" => put(
+                example("full-repository-default-response"),
+                &[("/id", json!(42))],
+            ),
+            "/pulls/7" => put(
+                example("pull-request"),
+                &[
+                    ("/number", json!(7)),
+                    ("/base/repo/id", json!(42)),
+                    ("/head/sha", json!(facts.head.to_string())),
+                ],
+            ),
+            "/pulls/7/files" => example("diff-entry-items"),
+            "/rules/branches/main" => example("repository-rule-items"),
+            tail if tail.starts_with("/compare/") => put(
+                example("commit-comparison"),
+                &[("/merge_base_commit/sha", json!(facts.base.to_string()))],
+            ),
+            tail if tail.ends_with("/check-runs") => example("check-run-paginated"),
+            tail if tail.ends_with("/status") => example("combined-commit-status"),
+            _ => return None,
+        };
+        Some(json(200, &value))
+    });
+    let view = world
+        .serve()
+        .await
+        .connector()
+        .live(&binding)
+        .await
+        .unwrap();
+    assert_eq!((view.pull.commits, view.pull.changed_files), (3, 5));
+    assert_eq!(view.files[0].path, "file1.txt");
+    assert_eq!(view.checks.len(), 3);
+    assert_eq!(view.checks[0].app.as_deref(), Some("octoapp"));
+    assert_eq!(view.allowed_methods, ["merge", "squash", "rebase"]);
+    assert!(view.pull.auto_merge || !view.pull.stacked);
+}
+
+fn put(mut value: Value, members: &[(&str, Value)]) -> Value {
+    for (pointer, member) in members {
+        *value.pointer_mut(pointer).unwrap() = member.clone();
+    }
+    value
+}
+
+#[tokio::test]
+async fn the_recorded_rename_is_followed_for_reading_alone() {
+    let Some(recorded) = document("github/recorded-fixtures.json") else {
+        return;
+    };
+    let steps = recorded["scenarios"]["rename-repository"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let renamed = steps
+        .iter()
+        .find(|step| step["status"] == 301)
+        .unwrap()
+        .clone();
+    let found = steps
+        .iter()
+        .find(|step| step["path"] == "/repositories/1000" && step["method"] == "get");
+    let found = found.unwrap()["response"].clone();
+    let provider = Provider::start(move |asked| {
+        if asked.target == "/api/v3/repositories/1000" {
+            return json(200, &found);
+        }
+        // The recorded address with this provider's own origin.
+        let location = renamed["headers"]["location"].as_str().unwrap();
+        let location = location.replace("https://api.github.com", "/api/v3");
+        with_headers(
+            301,
+            &[("location", location.as_str())],
+            &renamed["response"],
+        )
+    })
+    .await;
+    let mut options = provider.options();
+    options.expected_repository_id = Some("1000".to_owned());
+    let connector = caretaker::connector::github::GithubConnector::new(options).unwrap();
+    let repository = connector.repository().await.unwrap();
+    assert_eq!(repository.id, "1000");
+    assert!(
+        repository.full_name.ends_with("rename-repository-newname"),
+        "{repository:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_recorded_refusal_keeps_its_words() {
+    let Some(recorded) = document("github/recorded-fixtures.json") else {
+        return;
+    };
+    let refusal = recorded["scenarios"]["errors"]
+        .pointer("/0/response")
+        .unwrap()
+        .clone();
+    let error = saying(422, refusal)
+        .await
+        .connector()
+        .repository()
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("Validation Failed; color invalid"),
+        "{error}"
+    );
+}

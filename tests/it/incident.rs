@@ -1,0 +1,224 @@
+//! The decision table: total, and never ahead of what is signed.
+
+use caretaker::change::{ObjectFormat, Oid, Sha256Digest};
+use caretaker::clock::Millis;
+use caretaker::gate::{Class, Verdict};
+use caretaker::id::{ExecutionId, IncidentId, OrganisationId, ProjectId, ProposalId};
+use caretaker::incident::{
+    ClosedReason, DecisionFact, Fact, Failure, FailureKind, LedgerState, RecordedFact,
+    Reproduction, Snapshot, Stage, Step, next, stage,
+};
+use proptest::prelude::*;
+
+const NOW: Millis = Millis(1_800_000_000_000);
+
+fn snapshot(facts: Vec<Fact>, ledger: LedgerState) -> Snapshot {
+    let recorded = facts
+        .into_iter()
+        .zip(0..)
+        .map(|(fact, ordinal)| RecordedFact {
+            ordinal,
+            at: NOW,
+            fact,
+        });
+    Snapshot {
+        incident: IncidentId::new(NOW, [1; 10]),
+        organisation: OrganisationId::new(NOW, [2; 10]),
+        project: ProjectId::new(NOW, [3; 10]),
+        failure: Failure {
+            kind: FailureKind::Code,
+            workflow_id: 7,
+            workflow: None,
+            scope: "push".to_owned(),
+            base_ref: "main".to_owned(),
+            job: Some("test".to_owned()),
+            job_id: Some(9),
+            run_id: 8,
+            attempt: 1,
+            commit: oid(4),
+            url: None,
+        },
+        version: 0,
+        opened_at: NOW,
+        facts: recorded.collect(),
+        ledger,
+        link: None,
+        frozen: false,
+    }
+}
+
+fn oid(byte: u8) -> Oid {
+    Oid::from_bytes(&[byte; 20]).unwrap()
+}
+
+fn decided(verdict: Verdict) -> Fact {
+    Fact::Decided(DecisionFact {
+        proposal: ProposalId::new(NOW, [5; 10]),
+        verdict,
+        class: Class::Functional,
+        document: serde_json::Value::Null,
+        rules: Sha256Digest::of(b"rules"),
+        proposal_event: Sha256Digest::of(b"proposal"),
+        decision_event: Sha256Digest::of(b"decision"),
+    })
+}
+
+fn red() -> Fact {
+    Fact::Reproduced(Reproduction::Red {
+        command: vec!["true".to_owned()],
+        sandbox: "none".to_owned(),
+        evidence: Sha256Digest::of(b"run"),
+    })
+}
+
+fn signed(count: u64) -> LedgerState {
+    LedgerState {
+        drafted: count,
+        appended: count,
+        head: None,
+    }
+}
+
+#[test]
+fn a_denied_diagnosis_signs_two_events_and_then_does_nothing_more() {
+    let facts = || {
+        vec![
+            red(),
+            Fact::Screened { passed: false },
+            decided(Verdict::Deny),
+        ]
+    };
+    let unsigned = snapshot(
+        facts(),
+        LedgerState {
+            drafted: 2,
+            appended: 0,
+            head: None,
+        },
+    );
+    assert_eq!(next(&unsigned, NOW), Step::Sign { seq: 0 });
+    let done = snapshot(facts(), signed(2));
+    assert_eq!(
+        (next(&done, NOW), stage(&done)),
+        (Step::Done, Stage::Blocked)
+    );
+}
+
+#[test]
+fn after_a_crash_between_asking_and_reading_the_merge_is_looked_at_before_it_is_asked_again() {
+    let execution = ExecutionId::new(NOW, [6; 10]);
+    let merging = Fact::Merging {
+        execution: execution.clone(),
+        comparisons: 1,
+        base_tip: oid(1),
+    };
+    let asked = Fact::MergeAsked {
+        execution: execution.clone(),
+        answer: "502".to_owned(),
+    };
+    let before = snapshot(vec![merging.clone()], signed(3));
+    assert!(matches!(next(&before, NOW), Step::Merge(_)));
+    // Break it: let `next::merging` answer Merge whether or not it was asked for.
+    let after = snapshot(vec![merging.clone(), asked.clone()], signed(3));
+    assert!(matches!(next(&after, NOW), Step::ProveLanding(_)));
+    let void = snapshot(
+        vec![
+            merging,
+            asked,
+            Fact::MergeVoid {
+                execution,
+                reason: "nothing landed".to_owned(),
+            },
+        ],
+        signed(3),
+    );
+    assert!(void.active_merge().is_none());
+}
+
+#[test]
+fn a_recovery_closes_what_has_not_merged_but_never_interrupts_a_merge() {
+    let recovered = Fact::Recovered { run_id: 10 };
+    let idle = snapshot(vec![red(), recovered.clone()], signed(0));
+    assert!(matches!(
+        next(&idle, NOW),
+        Step::Close {
+            reason: ClosedReason::Recovered,
+            ..
+        }
+    ));
+    let merging = Fact::Merging {
+        execution: ExecutionId::new(NOW, [6; 10]),
+        comparisons: 1,
+        base_tip: oid(1),
+    };
+    assert!(matches!(
+        next(&snapshot(vec![merging, recovered], signed(0)), NOW),
+        Step::Merge(_)
+    ));
+}
+
+fn any_fact() -> impl Strategy<Value = Fact> {
+    let execution = || ExecutionId::new(NOW, [6; 10]);
+    prop_oneof![
+        Just(red()),
+        Just(Fact::Reproduced(Reproduction::Unrunnable {
+            reason: "no cargo".to_owned()
+        })),
+        any::<bool>().prop_map(|passed| Fact::Screened { passed }),
+        prop::sample::select(vec![Verdict::Deny, Verdict::Approve, Verdict::Free])
+            .prop_map(decided),
+        Just(Fact::Pushed { commit: oid(2) }),
+        Just(Fact::Opened {
+            number: 3,
+            url: String::new()
+        }),
+        Just(Fact::Merging {
+            execution: execution(),
+            comparisons: 1,
+            base_tip: oid(1)
+        }),
+        Just(Fact::MergeAsked {
+            execution: execution(),
+            answer: "200".to_owned()
+        }),
+        Just(Fact::MergeVoid {
+            execution: execution(),
+            reason: String::new()
+        }),
+        Just(Fact::Recovered { run_id: 4 }),
+        Just(Fact::CleanedUp),
+        any::<bool>().prop_map(|matches| Fact::Landed {
+            execution: None,
+            commit: oid(5),
+            observed: Sha256Digest::of(b"x"),
+            matches,
+            event: Sha256Digest::of(b"e")
+        }),
+        Just(Fact::Closed {
+            reason: ClosedReason::Expired,
+            detail: String::new()
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_snapshot_has_a_next_step_and_a_merge_needs_a_comparison(facts in prop::collection::vec(any_fact(), 0..12), drafted in 0_u64..4, unsigned in 0_u64..3) {
+        let compared = facts.iter().any(|fact| matches!(fact, Fact::Merging { .. }));
+        let snapshot = snapshot(facts, LedgerState { drafted: drafted + unsigned, appended: drafted, head: None });
+        let step = next(&snapshot, NOW);
+        if matches!(step, Step::Merge(_) | Step::ProveLanding(_)) {
+            prop_assert!(compared);
+        }
+        if unsigned > 0 {
+            prop_assert_eq!(step, Step::Sign { seq: drafted });
+        } else if stage(&snapshot).is_final() && stage(&snapshot) != Stage::Closed && snapshot.recovered().is_none() && snapshot.active_merge().is_none() {
+            prop_assert!(matches!(step, Step::Done));
+        }
+    }
+}
+
+#[test]
+fn object_formats_keep_their_width() {
+    assert_eq!(Oid::zero(ObjectFormat::Sha256).to_string().len(), 64);
+}
