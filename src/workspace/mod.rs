@@ -13,6 +13,7 @@ mod measure;
 mod repository;
 mod resolve;
 mod snapshot;
+pub mod toolchain;
 mod tree;
 
 pub use checkout::{CheckedOut, TreeLimits};
