@@ -193,7 +193,7 @@ fn squash_commit(
     let now = (repository.now)();
     Ok(repository.git.commit_tree(&NewCommit {
         tree: &tree,
-        parents: &[tip.clone()],
+        parents: std::slice::from_ref(tip),
         author: &person(pull.user),
         authored: now,
         committer: &person(MERGER),

@@ -37,8 +37,14 @@ pub(crate) fn branch(scene: Scene<'_>, name: &str) -> Answer {
 pub(crate) fn one(scene: Scene<'_>, name: &str) -> Answer {
     let state = scene.repository.current()?;
     let full = format!("refs/{name}");
-    let target = state.references.get(&full).ok_or_else(Refusal::not_found)?;
-    reference_reply(scene, &state, &full, target, 200)
+    let target = match state.references.get(&full) {
+        Some(target) => Some(target.clone()),
+        // The references of pull requests are GitHub's own: they can be read, and nothing else.
+        None if full.starts_with("refs/pull/") => scene.repository.git.resolve(&full, "commit")?,
+        None => None,
+    };
+    let target = target.ok_or_else(Refusal::not_found)?;
+    reference_reply(scene, &state, &full, &target, 200)
 }
 
 /// `GET /repos/{owner}/{repo}/git/matching-refs/{ref}`: everything that begins so, perhaps nothing.
