@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use super::super::render;
+use super::super::state::{PullRequest, PullState, Repository, RepositoryState, TOKEN_OWNER};
 use super::conversation::TEXT_LIMIT;
 use super::routes::Scene;
 use super::{Answer, Refusal, Reply, flag, required_text, text};
-use crate::forge::render;
-use crate::forge::state::{PullRequest, PullState, Repository, RepositoryState, TOKEN_OWNER};
 
 /// A pull request's number out of the path.
 pub(crate) fn number_of(state: &RepositoryState, number: &str) -> Result<u64, Refusal> {

@@ -1,11 +1,11 @@
 //! References and branches.
 
+use super::super::encoding::percent_encoded_path;
+use super::super::git::{ObjectId, valid_name};
+use super::super::render;
+use super::super::state::ReferenceUpdate;
 use super::routes::Scene;
 use super::{Answer, Refusal, Reply, flag, required_text};
-use crate::forge::encoding::percent_encoded_path;
-use crate::forge::git::{ObjectId, valid_name};
-use crate::forge::render;
-use crate::forge::state::ReferenceUpdate;
 
 /// `GET /repos/{owner}/{repo}/branches/{branch}`; the old name of a renamed branch redirects.
 pub(crate) fn branch(scene: Scene<'_>, name: &str) -> Answer {
@@ -82,7 +82,7 @@ pub(crate) fn matching(scene: Scene<'_>, prefix: &str) -> Answer {
 
 fn reference_reply(
     scene: Scene<'_>,
-    state: &crate::forge::state::RepositoryState,
+    state: &super::super::state::RepositoryState,
     name: &str,
     target: &ObjectId,
     status: u16,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::super::error::ForgeError;
 use super::{Git, ObjectId};
-use crate::forge::error::ForgeError;
 
 /// Fields of one commit in `git log`, each ended by a NUL.
 const COMMIT_FORMAT: &str =

@@ -1,7 +1,7 @@
 //! Making objects and moving references.
 
+use super::super::error::ForgeError;
 use super::{Git, ObjectId};
-use crate::forge::error::ForgeError;
 
 /// What becomes of one file in a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 
-use crate::forge::encoding::html_escaped;
-use crate::forge::state::{
+use super::super::encoding::html_escaped;
+use super::super::state::{
     Location, PullRequest, PullState, Repository, RepositoryState, Run, Shared,
 };
 
