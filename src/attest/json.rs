@@ -53,7 +53,9 @@ pub enum JsonError {
         name: String,
     },
     /// A number that is not a plain integer in range.
-    #[error("at byte {at}: only integers from -(2^53-1) to 2^53-1 are allowed, without fraction, exponent or -0")]
+    #[error(
+        "at byte {at}: only integers from -(2^53-1) to 2^53-1 are allowed, without fraction, exponent or -0"
+    )]
     Number {
         /// Offset.
         at: usize,
@@ -78,7 +80,9 @@ pub enum JsonError {
     },
     /// The typed reading loses or changes something: an unknown member, an array in place of an object, an explicit
     /// null in place of an absent member.
-    #[error("not the expected document: it has members or forms that this kind of document does not define")]
+    #[error(
+        "not the expected document: it has members or forms that this kind of document does not define"
+    )]
     NotExact,
     /// A value of ours that does not serialise.
     #[error("the document cannot be written: {reason}")]
@@ -121,13 +125,22 @@ impl Json {
 /// Reads one document of at most `limit` bytes.
 pub fn read(bytes: &[u8], limit: usize) -> Result<Json, JsonError> {
     if bytes.len() > limit {
-        return Err(JsonError::TooLong { length: bytes.len(), limit });
+        return Err(JsonError::TooLong {
+            length: bytes.len(),
+            limit,
+        });
     }
-    let text = str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 { at: error.valid_up_to() })?;
+    let text = str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 {
+        at: error.valid_up_to(),
+    })?;
     let mut reader = Reader { text, bytes, at: 0 };
     let json = reader.value(0)?;
     reader.skip_space();
-    if reader.at == bytes.len() { Ok(json) } else { Err(reader.expected("the end of the document")) }
+    if reader.at == bytes.len() {
+        Ok(json)
+    } else {
+        Err(reader.expected("the end of the document"))
+    }
 }
 
 /// Reads one document of at most `limit` bytes as a `T`, refusing whatever `T` does not define.
@@ -138,8 +151,9 @@ pub fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8], limit: usize) -> Res
 
 /// The typed reading of `bytes`, of which `json` is the strict reading. What `T` writes back must be the same document.
 pub fn typed<T: DeserializeOwned + Serialize>(bytes: &[u8], json: &Json) -> Result<T, JsonError> {
-    let value: T =
-        serde_json::from_slice(bytes).map_err(|error| JsonError::Shape { reason: shown(&error.to_string()) })?;
+    let value: T = serde_json::from_slice(bytes).map_err(|error| JsonError::Shape {
+        reason: shown(&error.to_string()),
+    })?;
     let written = to_bytes(&value)?;
     if written == bytes || read(&written, written.len()).is_ok_and(|again| again == *json) {
         Ok(value)
@@ -150,7 +164,9 @@ pub fn typed<T: DeserializeOwned + Serialize>(bytes: &[u8], json: &Json) -> Resu
 
 /// The one compact serialisation: members in the order of the type's definition, no white space.
 pub fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, JsonError> {
-    serde_json::to_vec(value).map_err(|error| JsonError::Unwritable { reason: shown(&error.to_string()) })
+    serde_json::to_vec(value).map_err(|error| JsonError::Unwritable {
+        reason: shown(&error.to_string()),
+    })
 }
 
 struct Reader<'a> {
@@ -184,7 +200,10 @@ impl Reader<'_> {
             self.skip_space();
             let name = self.string()?;
             if members.contains_key(&name) {
-                return Err(JsonError::Duplicate { at: self.at, name: shown(&name) });
+                return Err(JsonError::Duplicate {
+                    at: self.at,
+                    name: shown(&name),
+                });
             }
             self.skip_space();
             self.take(b':', "a colon")?;
@@ -247,7 +266,9 @@ impl Reader<'_> {
             return Err(refused);
         }
         match self.text[start..self.at].parse::<i64>() {
-            Ok(number) if number.unsigned_abs() <= MAX_INTEGER.unsigned_abs() => Ok(Json::Integer(number)),
+            Ok(number) if number.unsigned_abs() <= MAX_INTEGER.unsigned_abs() => {
+                Ok(Json::Integer(number))
+            }
             _ => Err(refused),
         }
     }
@@ -257,7 +278,10 @@ impl Reader<'_> {
         let mut out = String::new();
         loop {
             let start = self.at;
-            while self.peek().is_some_and(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
+            while self
+                .peek()
+                .is_some_and(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
+            {
                 self.at += 1;
             }
             out.push_str(&self.text[start..self.at]);
@@ -315,7 +339,9 @@ impl Reader<'_> {
         let Some(digits) = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit)) else {
             return Err(self.expected("four hexadecimal digits"));
         };
-        let unit = digits.iter().fold(0, |unit, digit| unit * 16 + char::from(*digit).to_digit(16).unwrap_or(0));
+        let unit = digits.iter().fold(0, |unit, digit| {
+            unit * 16 + char::from(*digit).to_digit(16).unwrap_or(0)
+        });
         self.at += 5;
         Ok(unit)
     }
@@ -349,6 +375,9 @@ impl Reader<'_> {
     }
 
     fn expected(&self, expected: &'static str) -> JsonError {
-        JsonError::Syntax { at: self.at, expected }
+        JsonError::Syntax {
+            at: self.at,
+            expected,
+        }
     }
 }

@@ -19,6 +19,7 @@ pub mod statement;
 pub mod text;
 pub mod trust_root;
 
+pub use chain::{ChainReport, Expectation, Link, authenticate, verify_chain};
 pub use digest::DigestRef;
 pub use dsse::{Envelope, EnvelopeError, ForeignEnvelope, SignedDocument, Verified};
 pub use keys::{KeyFile, KeyFileError, KeyId, KeyUse, PublicKey, SecretKey};

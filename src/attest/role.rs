@@ -140,7 +140,9 @@ impl PredicateType {
     pub const fn role(self) -> Role {
         match self {
             Self::Proposal | Self::ContextManifest | Self::TestResult => Role::Proposer,
-            Self::PolicyDecision | Self::GateOutcome | Self::IntentScore | Self::PolicyVersion => Role::Policy,
+            Self::PolicyDecision | Self::GateOutcome | Self::IntentScore | Self::PolicyVersion => {
+                Role::Policy
+            }
             Self::Approval | Self::Unfreeze | Self::BreakGlass | Self::Enrolment => Role::Approver,
             Self::Execution | Self::Escalation | Self::Gap => Role::Executor,
         }
@@ -149,6 +151,13 @@ impl PredicateType {
     /// The kind with exactly this URI.
     pub fn from_uri(uri: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.uri() == uri)
+    }
+}
+
+impl Serialize for PredicateType {
+    /// The short name.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -36,13 +36,17 @@ pub enum SignError {
         kind: PredicateType,
     },
     /// Not the fixed serialisation.
-    #[error("the {role} signer refuses: the bytes are not the fixed serialisation of the statement")]
+    #[error(
+        "the {role} signer refuses: the bytes are not the fixed serialisation of the statement"
+    )]
     NotFixedForm {
         /// The signer's role.
         role: Role,
     },
     /// Another statement has this position already.
-    #[error("the {role} signer refuses: it has signed another statement at position {seq} of {incident}")]
+    #[error(
+        "the {role} signer refuses: it has signed another statement at position {seq} of {incident}"
+    )]
     Position {
         /// The signer's role.
         role: Role,
@@ -97,25 +101,43 @@ pub struct FileSigner {
 impl FileSigner {
     /// Opens `role`'s key file with its secret.
     pub fn open(role: Role, key_file: &[u8], secret: &[u8]) -> Result<Self, KeyFileError> {
-        Ok(Self::new(role, KeyFile::parse(key_file)?.open(role.into(), secret)?))
+        Ok(Self::new(
+            role,
+            KeyFile::parse(key_file)?.open(role.into(), secret)?,
+        ))
     }
 
     /// A signer for a key that is open already.
     pub fn new(role: Role, key: SecretKey) -> Self {
         let public = key.public();
         let keyid = public.keyid();
-        Self { role, key, public, keyid, positions: Mutex::default() }
+        Self {
+            role,
+            key,
+            public,
+            keyid,
+            positions: Mutex::default(),
+        }
     }
 
     /// Remembers that `bytes` have the event's position, unless others have it.
     fn take_position(&self, event: &Event, bytes: &[u8]) -> Result<(), SignError> {
         let block = event.block();
         let digest = Sha256Digest::of(bytes);
-        let mut positions = self.positions.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = *positions.entry((block.incident.clone(), block.seq)).or_insert(digest);
+        let mut positions = self
+            .positions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let found = *positions
+            .entry((block.incident.clone(), block.seq))
+            .or_insert(digest);
         if found != digest {
             let (role, seq) = (self.role, block.seq);
-            return Err(SignError::Position { role, incident: block.incident.clone(), seq });
+            return Err(SignError::Position {
+                role,
+                incident: block.incident.clone(),
+                seq,
+            });
         }
         if positions.len() > REMEMBERED {
             // Incident ids sort by time, so the oldest incident is forgotten first.
@@ -144,7 +166,10 @@ impl Signer for FileSigner {
         let statement = Statement::parse(bytes).map_err(refused)?;
         // Role separation at the source: without this a key signs what another role has to say.
         if statement.role() != role {
-            return Err(SignError::Role { role, kind: statement.predicate_type() });
+            return Err(SignError::Role {
+                role,
+                kind: statement.predicate_type(),
+            });
         }
         if statement.draft().map_err(refused)? != bytes {
             return Err(SignError::NotFixedForm { role });

@@ -12,8 +12,8 @@ use thiserror::Error;
 use super::dsse::MAX_PAYLOAD;
 use super::json::{self, Json, JsonError};
 use super::predicate::{
-    Approval, ContextManifest, Escalation, EventBlock, Execution, Gap, PolicyDecision, PredicateError, Proposal, Target,
-    TestResult,
+    Approval, ContextManifest, Escalation, EventBlock, Execution, Gap, PolicyDecision,
+    PredicateError, Proposal, Target, TestResult,
 };
 use super::role::{PredicateType, Role};
 use super::text::{MAX_ITEMS, shown};
@@ -57,7 +57,9 @@ pub enum StatementError {
         error: PredicateError,
     },
     /// Too long.
-    #[error("a statement of {length} bytes, at most {MAX_PAYLOAD} are signed; put bulk into the evidence store")]
+    #[error(
+        "a statement of {length} bytes, at most {MAX_PAYLOAD} are signed; put bulk into the evidence store"
+    )]
     TooLong {
         /// Length, in bytes.
         length: usize,
@@ -82,12 +84,23 @@ impl Subject {
 
     /// A commit and its tree.
     pub fn commit(name: &str, commit: Oid, tree: Oid) -> Self {
-        Self::new(name, &[("gitCommit", commit.to_string()), ("gitTree", tree.to_string())])
+        Self::new(
+            name,
+            &[
+                ("gitCommit", commit.to_string()),
+                ("gitTree", tree.to_string()),
+            ],
+        )
     }
 
     fn new(name: &str, digests: &[(&str, String)]) -> Self {
-        let digest = digests.iter().map(|(algorithm, value)| ((*algorithm).to_owned(), value.clone()));
-        Self { name: name.to_owned(), digest: digest.collect() }
+        let digest = digests
+            .iter()
+            .map(|(algorithm, value)| ((*algorithm).to_owned(), value.clone()));
+        Self {
+            name: name.to_owned(),
+            digest: digest.collect(),
+        }
     }
 
     /// Whether every digest is of a known, sound algorithm and well formed, and there is at least one.
@@ -187,7 +200,10 @@ impl Event {
 fn target_subjects(target: &Target) -> Vec<Subject> {
     match target {
         Target::Commit { change, head } => {
-            vec![Subject::sha256("change", change.sha256), Subject::commit("head", head.commit, head.tree)]
+            vec![
+                Subject::sha256("change", change.sha256),
+                Subject::commit("head", head.commit, head.tree),
+            ]
         }
         Target::Files(files) => vec![Subject::sha256("files", files.sha256)],
     }
@@ -215,7 +231,10 @@ impl Evidence {
         let role = self.predicate_type().role();
         match self {
             Self::ContextManifest(manifest) if manifest.document.role != role => {
-                Err(PredicateError { member: "document.role", problem: format!("must be {role}") })
+                Err(PredicateError {
+                    member: "document.role",
+                    problem: format!("must be {role}"),
+                })
             }
             Self::ContextManifest(_) | Self::TestResult(_) => Ok(()),
         }
@@ -265,11 +284,16 @@ impl Statement {
         let document = json::read(bytes, MAX_PAYLOAD)?;
         let found = document.text_member("_type").unwrap_or_default();
         if found != STATEMENT_TYPE {
-            return Err(StatementError::Type { found: shown(found) });
+            return Err(StatementError::Type {
+                found: shown(found),
+            });
         }
         let uri = document.text_member("predicateType").unwrap_or_default();
         let unknown = || StatementError::PredicateType { found: shown(uri) };
-        let source = Source { bytes, document: &document };
+        let source = Source {
+            bytes,
+            document: &document,
+        };
         match PredicateType::from_uri(uri).ok_or_else(unknown)? {
             PredicateType::Proposal => source.event(Event::Proposal),
             PredicateType::PolicyDecision => source.event(Event::PolicyDecision),
@@ -301,7 +325,9 @@ impl Statement {
             Predicate::Evidence(Evidence::TestResult(predicate)) => self.wire(predicate),
         }?;
         if bytes.len() > MAX_PAYLOAD {
-            return Err(StatementError::TooLong { length: bytes.len() });
+            return Err(StatementError::TooLong {
+                length: bytes.len(),
+            });
         }
         // Catches what the types let through, such as an integer beyond 2^53-1, before it is signed.
         json::read(&bytes, MAX_PAYLOAD)?;
@@ -351,13 +377,23 @@ impl Statement {
                 (expected != subjects).then(|| listed(&expected))
             }
             Predicate::Evidence(_) => {
-                let sound = (1..=MAX_ITEMS).contains(&subjects.len()) && subjects.iter().all(Subject::is_sound);
-                (!sound).then(|| "1 to 20 subjects, each by whole sha256, gitCommit or gitTree digests".to_owned())
+                let sound = (1..=MAX_ITEMS).contains(&subjects.len())
+                    && subjects.iter().all(Subject::is_sound);
+                (!sound).then(|| {
+                    "1 to 20 subjects, each by whole sha256, gitCommit or gitTree digests"
+                        .to_owned()
+                })
             }
         };
         match expected {
-            None => Ok(Self { subjects, predicate }),
-            Some(expected) => Err(StatementError::Subjects { expected, found: listed(&subjects) }),
+            None => Ok(Self {
+                subjects,
+                predicate,
+            }),
+            Some(expected) => Err(StatementError::Subjects {
+                expected,
+                found: listed(&subjects),
+            }),
         }
     }
 
@@ -397,7 +433,13 @@ impl Source<'_> {
 
 /// Subjects for a message.
 fn listed(subjects: &[Subject]) -> String {
-    let words: Vec<String> =
-        subjects.iter().map(|subject| format!("{} {:?}", subject.name, subject.digest)).collect();
-    if words.is_empty() { "none".to_owned() } else { shown(&words.join(", ")) }
+    let words: Vec<String> = subjects
+        .iter()
+        .map(|subject| format!("{} {:?}", subject.name, subject.digest))
+        .collect();
+    if words.is_empty() {
+        "none".to_owned()
+    } else {
+        shown(&words.join(", "))
+    }
 }

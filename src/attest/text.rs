@@ -14,7 +14,10 @@ const SHOWN: usize = 160;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TextError {
     /// Too many bytes.
-    #[error("text of {length} bytes, at most {} are signed; put the whole into the evidence store", Text::MAX_BYTES)]
+    #[error(
+        "text of {length} bytes, at most {} are signed; put the whole into the evidence store",
+        Text::MAX_BYTES
+    )]
     TooLong {
         /// Length found, in bytes.
         length: usize,
@@ -26,13 +29,18 @@ pub enum TextError {
     #[error("text contains a NUL")]
     Nul,
     /// Not a label.
-    #[error("{found} is not a label: 1 to {} visible ASCII characters", Label::MAX_BYTES)]
+    #[error(
+        "{found} is not a label: 1 to {} visible ASCII characters",
+        Label::MAX_BYTES
+    )]
     Label {
         /// What was found, made printable.
         found: String,
     },
     /// Too many items.
-    #[error("a list of {length} items, at most {MAX_ITEMS} are signed; put the whole into the evidence store")]
+    #[error(
+        "a list of {length} items, at most {MAX_ITEMS} are signed; put the whole into the evidence store"
+    )]
     TooMany {
         /// Items found.
         length: usize,
@@ -59,7 +67,13 @@ impl Text {
         let mut out = String::new();
         // Whatever the normal form does to the length, more than this many characters cannot fit.
         let head: String = text.chars().take(Self::MAX_BYTES + 1).collect();
-        for character in head.nfc().map(|character| if character == '\0' { '\u{fffd}' } else { character }) {
+        for character in head.nfc().map(|character| {
+            if character == '\0' {
+                '\u{fffd}'
+            } else {
+                character
+            }
+        }) {
             if out.len() + character.len_utf8() > Self::MAX_BYTES {
                 while out.len() + '…'.len_utf8() > Self::MAX_BYTES {
                     out.pop();
@@ -78,7 +92,11 @@ impl Text {
     }
 
     fn check_length(text: &str) -> Result<(), TextError> {
-        if text.len() > Self::MAX_BYTES { Err(TextError::TooLong { length: text.len() }) } else { Ok(()) }
+        if text.len() > Self::MAX_BYTES {
+            Err(TextError::TooLong { length: text.len() })
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -120,8 +138,15 @@ impl Label {
 
     /// Takes `label`, refusing anything but 1 to 200 visible ASCII characters.
     pub fn new(label: &str) -> Result<Self, TextError> {
-        let sound = (1..=Self::MAX_BYTES).contains(&label.len()) && label.bytes().all(|byte| byte.is_ascii_graphic());
-        if sound { Ok(Self(label.to_owned())) } else { Err(TextError::Label { found: shown(label) }) }
+        let sound = (1..=Self::MAX_BYTES).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_graphic());
+        if sound {
+            Ok(Self(label.to_owned()))
+        } else {
+            Err(TextError::Label {
+                found: shown(label),
+            })
+        }
     }
 
     /// A label that is a constant of the program.
@@ -167,7 +192,13 @@ pub struct List<T>(Vec<T>);
 impl<T> List<T> {
     /// Takes `items`, refusing more than [`MAX_ITEMS`].
     pub fn new(items: Vec<T>) -> Result<Self, TextError> {
-        if items.len() > MAX_ITEMS { Err(TextError::TooMany { length: items.len() }) } else { Ok(Self(items)) }
+        if items.len() > MAX_ITEMS {
+            Err(TextError::TooMany {
+                length: items.len(),
+            })
+        } else {
+            Ok(Self(items))
+        }
     }
 
     /// The first [`MAX_ITEMS`] of `items`.

@@ -18,6 +18,7 @@ mod confine;
 mod detect;
 mod error;
 mod filter;
+mod flock;
 mod inherited;
 mod mode;
 mod outcome;

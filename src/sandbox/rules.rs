@@ -6,8 +6,8 @@ use std::path::Path;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
-    PathFd, PathFdError, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError,
-    RulesetStatus, Scope,
+    PathFd, PathFdError, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _,
+    RulesetError, RulesetStatus, Scope,
 };
 
 use super::paths;
@@ -79,13 +79,38 @@ impl Place {
 /// Why this kernel cannot enforce what is needed at `place`, if so. Restricts nothing.
 pub(super) fn lacking(place: Place) -> Option<String> {
     let needed = AccessFs::from_all(place.needed());
-    let created = Ruleset::default()
+    let files = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(needed);
-    created
-        .and_then(Ruleset::create)
-        .err()
-        .map(|reason| reason.to_string())
+        .handle_access(needed)
+        .and_then(Ruleset::create);
+    if let Err(reason) = files {
+        return Some(reason.to_string());
+    }
+    // The kernel does not limit how many processes root has, and without a process namespace a fork bomb can only be
+    // killed at once by one signal to everything in the scope.
+    let bounded = place != Place::Alone || !rustix::process::getuid().is_root();
+    (!bounded && signal_scope().is_err()).then(|| {
+        "before Linux 6.12 Landlock cannot hold root's processes together; run caretaker as an ordinary user".to_owned()
+    })
+}
+
+fn signal_scope() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::Signal)?
+        .create()
+}
+
+/// Keeps signals that this process and its descendants send from now on among themselves; `Ok` means that it is in
+/// force. With `privileged`, programs that gain privileges when they start still do, which only root may ask for.
+pub(super) fn keep_signals_inside(privileged: bool) -> Result<(), RulesError> {
+    let scope = signal_scope()?.no_new_privs(!privileged);
+    match scope.restrict_self()?.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced => {
+            Err(RulesError::NotEnforced)
+        }
+    }
 }
 
 /// Restricts this process to `grants` and the system's public files. `Ok` means that it is in force.

@@ -6,21 +6,25 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpgid, getpid, getppid, kill_process_group, set_child_subreaper,
-    wait,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgid, getpid, getppid, kill_process,
+    kill_process_group, set_child_subreaper, wait, waitid,
 };
 
-use super::processes::Descendants;
+use super::flock::Flock;
 use super::scratch::{Reach, Scratch};
 use super::wire::{Access, Boundary, Confinement, Ending, Grant, Launch, Restriction, Sockets};
-use super::{bubblewrap, inherited, reexec, wire};
+use super::{bubblewrap, inherited, processes, reexec, wire};
 
-/// How often processes are counted where the kernel does not enforce their number: not for root, whatever its limits.
-const COUNT_EVERY: Duration = Duration::from_millis(25);
+/// How often the machine's processes are counted where the kernel does not enforce the run's number: it exempts root.
+const COUNT_EVERY: Duration = Duration::from_millis(5);
+/// After so many counts of the machine the run's own processes are counted even if nothing is conspicuous.
+const LOOK_CLOSELY_AFTER: u32 = 50;
 /// How often a run that is being killed is looked at again.
 const KILL_EVERY: Duration = Duration::from_millis(5);
 /// How long killing may take before the supervisor gives up on a process the kernel does not let go.
@@ -66,17 +70,26 @@ fn run(launch: &Launch, stdin: Vec<u8>, socket: &UnixStream) -> io::Result<Endin
     prelude.extend(stdin);
     // Whatever a program leaves behind is handed to us instead of to init, so that nothing can outlive the run.
     set_child_subreaper(Some(getpid()))?;
+    let flock = Flock::gather(&launch.boundary);
+    let before = processes::threads_of_machine();
     let mut child = boundary(launch, &scratch).stdin(Stdio::piped()).spawn()?;
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let leader = Arc::new(Leader::new(&child)?);
     let (events, received) = channel();
     feed(&mut child, prelude);
     watch_socket(socket.try_clone()?, events.clone());
-    reap(group, events);
-    let counted = rustix::process::getuid()
-        .is_root()
-        .then_some(launch.program.limits.processes);
-    let first = await_end(&received, counted);
-    kill_everything(group, &received);
+    reap(Arc::clone(&leader), events);
+    processes::go_first();
+    let first = if rustix::process::getuid().is_root() {
+        let most = launch
+            .program
+            .limits
+            .processes
+            .saturating_add(BOUNDARY_PROCESSES);
+        await_end_counting(&received, most, before)
+    } else {
+        await_end(received.recv().as_ref().ok())
+    };
+    kill_everything(&leader, &flock, &received);
     match first {
         First::Ended(status) => Ok(ending(status, scratch.reach()?)),
         First::TooMany => Ok(Ending::ProcessLimit),
@@ -91,39 +104,95 @@ enum First {
     CalledOff,
 }
 
-fn await_end(received: &Receiver<Event>, counted: Option<u64>) -> First {
-    loop {
-        let event = match counted {
-            Some(_) => received.recv_timeout(COUNT_EVERY),
-            None => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
+fn await_end(event: Option<&Event>) -> First {
+    match event {
+        Some(Event::Ended(status)) => First::Ended(*status),
+        Some(Event::CalledOff | Event::AllReaped) | None => First::CalledOff,
+    }
+}
+
+/// Waits for the end while counting processes. The whole machine is counted often, which is cheap, and the run's own
+/// processes only when the machine's number has grown by as much as the run may have.
+fn await_end_counting(received: &Receiver<Event>, most: u64, before: Option<u64>) -> First {
+    for count in 1_u32.. {
+        match received.recv_timeout(COUNT_EVERY) {
+            Err(RecvTimeoutError::Timeout) => {}
+            event => return await_end(event.as_ref().ok()),
+        }
+        let conspicuous = match (before, processes::threads_of_machine()) {
+            (Some(before), Some(now)) => now.saturating_sub(before) > most,
+            _ => true,
         };
-        match event {
-            Ok(Event::Ended(status)) => return First::Ended(status),
-            Err(RecvTimeoutError::Timeout) => {
-                let running = Descendants::of(own_number()).threads();
-                if counted.is_some_and(|most| running > most.saturating_add(BOUNDARY_PROCESSES)) {
-                    return First::TooMany;
-                }
-            }
-            Ok(Event::CalledOff | Event::AllReaped) | Err(RecvTimeoutError::Disconnected) => {
-                return First::CalledOff;
-            }
+        let look = conspicuous || count % LOOK_CLOSELY_AFTER == 0;
+        if look && processes::exceed(own_number(), most) {
+            return First::TooMany;
         }
     }
+    First::TooMany
 }
 
 /// Bubblewrap's own two processes, which are no part of the program.
 const BOUNDARY_PROCESSES: u64 = 2;
 
-/// Kills until the reaper says that no child is left. Whole groups go first, because the kernel kills a group at once,
-/// while processes found one by one may start others in between.
-fn kill_everything(group: Option<Pid>, received: &Receiver<Event>) {
+/// The first process of the boundary, whose number is also that of its process group where it has one.
+///
+/// Its number must not be used any more once it was collected, because it may then be given to another process.
+struct Leader {
+    pid: Pid,
+    collected: Mutex<bool>,
+}
+
+impl Leader {
+    fn new(child: &Child) -> io::Result<Self> {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::other("the boundary has no process number"))?;
+        Ok(Self {
+            pid,
+            collected: Mutex::new(false),
+        })
+    }
+
+    /// Kills the process and its group. The kernel kills a group at once, and with bubblewrap's first process goes the
+    /// whole process namespace, while processes found one by one may start others in between.
+    fn kill(&self) {
+        let collected = self
+            .collected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !*collected {
+            kill_process_group(self.pid, Signal::KILL).ok();
+            kill_process(self.pid, Signal::KILL).ok();
+        }
+    }
+
+    /// Collects every child that has ended, and says how the leader did if it was among them. What is left of the
+    /// leader's group is killed first, while the number is still its own.
+    fn collect_ended(&self) -> Option<ExitStatus> {
+        let mut collected = self
+            .collected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let peek = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        if !*collected && matches!(waitid(WaitId::Pid(self.pid), peek), Ok(Some(_))) {
+            kill_process_group(self.pid, Signal::KILL).ok();
+        }
+        let mut ended = None;
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid == self.pid && !*collected {
+                *collected = true;
+                ended = Some(ExitStatus::from_raw(status.as_raw()));
+            }
+        }
+        ended
+    }
+}
+
+/// Kills until the reaper says that no child is left.
+fn kill_everything(leader: &Leader, flock: &Flock, received: &Receiver<Event>) {
     let started = Instant::now();
     while started.elapsed() < KILL_WITHIN {
-        if let Some(group) = group {
-            kill_process_group(group, Signal::KILL).ok();
-        }
-        Descendants::of(own_number()).kill();
+        leader.kill();
+        flock.kill();
         loop {
             match received.recv_timeout(KILL_EVERY) {
                 Ok(Event::AllReaped) | Err(RecvTimeoutError::Disconnected) => return,
@@ -156,15 +225,13 @@ fn watch_socket(mut socket: UnixStream, events: Sender<Event>) {
 }
 
 /// Collects every child as it ends: the boundary itself, and what its processes left behind.
-fn reap(boundary: Option<Pid>, events: Sender<Event>) {
+fn reap(leader: Arc<Leader>, events: Sender<Event>) {
     thread::spawn(move || {
-        loop {
-            match wait(WaitOptions::empty()) {
-                Ok(Some((pid, status))) if Some(pid) == boundary => {
-                    drop(events.send(Event::Ended(ExitStatus::from_raw(status.as_raw()))));
-                }
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(_) => break,
+        processes::go_first();
+        let peek = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Ok(_) | Err(Errno::INTR) = waitid(WaitId::All, peek) {
+            if let Some(status) = leader.collect_ended() {
+                drop(events.send(Event::Ended(status)));
             }
         }
         drop(events.send(Event::AllReaped));

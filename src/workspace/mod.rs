@@ -7,6 +7,7 @@
 mod checkout;
 mod commit;
 mod error;
+pub mod git_command;
 mod left_out;
 mod measure;
 pub mod red_green;

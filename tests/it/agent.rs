@@ -1,6 +1,7 @@
 //! What a log becomes, what a diagnosis was fed, and the coders behind the port.
 
 mod command;
+mod demo;
 mod provenance;
 mod reader;
 mod reader_properties;

@@ -52,27 +52,51 @@ pub struct Argon2Cost {
 impl Default for Argon2Cost {
     /// 64 MiB, three passes, one lane: about a quarter of a second.
     fn default() -> Self {
-        Self { memory_kib: 64 * 1024, passes: 3, lanes: 1 }
+        Self {
+            memory_kib: 64 * 1024,
+            passes: 3,
+            lanes: 1,
+        }
     }
 }
 
 impl Kdf {
     /// Argon2id at this cost.
     pub fn argon2id(cost: Argon2Cost, salt: [u8; 16]) -> Self {
-        let Argon2Cost { memory_kib, passes, lanes } = cost;
-        Self::Argon2id { memory_kib, passes, lanes, salt: hex::encode(salt) }
+        let Argon2Cost {
+            memory_kib,
+            passes,
+            lanes,
+        } = cost;
+        Self::Argon2id {
+            memory_kib,
+            passes,
+            lanes,
+            salt: hex::encode(salt),
+        }
     }
 
     /// HKDF, for 32-byte secrets only.
     pub fn hkdf(salt: [u8; 16]) -> Self {
-        Self::HkdfSha256 { salt: hex::encode(salt) }
+        Self::HkdfSha256 {
+            salt: hex::encode(salt),
+        }
     }
 
     /// The 32-byte sealing key. The costs come from a file and are bounded before any memory is taken.
     pub(super) fn derive(&self, secret: &[u8]) -> Result<Zeroizing<[u8; 32]>, KeyFileError> {
         match self {
-            Self::Argon2id { memory_kib, passes, lanes, salt } => {
-                let cost = Argon2Cost { memory_kib: *memory_kib, passes: *passes, lanes: *lanes };
+            Self::Argon2id {
+                memory_kib,
+                passes,
+                lanes,
+                salt,
+            } => {
+                let cost = Argon2Cost {
+                    memory_kib: *memory_kib,
+                    passes: *passes,
+                    lanes: *lanes,
+                };
                 argon2id(secret, &decode_salt(salt)?, cost)
             }
             Self::HkdfSha256 { salt } => {
@@ -80,7 +104,9 @@ impl Kdf {
                 if secret.len() == 32 {
                     Ok(hkdf_sha256(secret, &salt, b"caretaker/key-file/v1"))
                 } else {
-                    Err(KeyFileError::SecretLength { length: secret.len() })
+                    Err(KeyFileError::SecretLength {
+                        length: secret.len(),
+                    })
                 }
             }
         }
@@ -93,16 +119,34 @@ fn decode_salt(salt: &str) -> Result<[u8; SALT_BYTES], KeyFileError> {
     if lower && hex::decode_to_slice(salt, &mut bytes).is_ok() {
         Ok(bytes)
     } else {
-        Err(KeyFileError::Damaged { reason: "the salt is not 32 lower-case hexadecimal digits".to_owned() })
+        Err(KeyFileError::Damaged {
+            reason: "the salt is not 32 lower-case hexadecimal digits".to_owned(),
+        })
     }
 }
 
-fn argon2id(secret: &[u8], salt: &[u8], cost: Argon2Cost) -> Result<Zeroizing<[u8; 32]>, KeyFileError> {
-    let Argon2Cost { memory_kib, passes, lanes } = cost;
+fn argon2id(
+    secret: &[u8],
+    salt: &[u8],
+    cost: Argon2Cost,
+) -> Result<Zeroizing<[u8; 32]>, KeyFileError> {
+    let Argon2Cost {
+        memory_kib,
+        passes,
+        lanes,
+    } = cost;
     if memory_kib > MAX_MEMORY_KIB || passes > MAX_PASSES || lanes > MAX_LANES {
-        return Err(KeyFileError::Cost { memory_kib, passes, lanes });
+        return Err(KeyFileError::Cost {
+            memory_kib,
+            passes,
+            lanes,
+        });
     }
-    let refused = |_| KeyFileError::Cost { memory_kib, passes, lanes };
+    let refused = |_| KeyFileError::Cost {
+        memory_kib,
+        passes,
+        lanes,
+    };
     let params = Params::new(memory_kib, passes, lanes, Some(32)).map_err(refused)?;
     let mut key = Zeroizing::new([0; 32]);
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)

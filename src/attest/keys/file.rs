@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use crate::change::Sha256Digest;
 use super::super::json::{self, JsonError};
 use super::super::role::Role;
 use super::super::text::Label;
 use super::{Fill, FillError, Kdf, KeyId, SecretKey};
+use crate::change::Sha256Digest;
 
 /// The longest key file, in bytes.
 const MAX_BYTES: usize = 4_096;
@@ -128,7 +128,9 @@ pub enum KeyFileError {
         keyid: KeyId,
     },
     /// The sealed seed is another key's.
-    #[error("the key file says it holds {expected}, but holds {found}; restore it from a backup or rotate the key")]
+    #[error(
+        "the key file says it holds {expected}, but holds {found}; restore it from a backup or rotate the key"
+    )]
     WrongKey {
         /// The key in the header.
         expected: KeyId,
@@ -155,7 +157,9 @@ pub enum KeyFileError {
         length: usize,
     },
     /// An empty secret.
-    #[error("the secret for the {role}'s key is empty; give it by a file, a credential or an environment variable")]
+    #[error(
+        "the secret for the {role}'s key is empty; give it by a file, a credential or an environment variable"
+    )]
     NoSecret {
         /// The role.
         role: KeyUse,
@@ -175,7 +179,9 @@ pub enum KeyFileError {
 
 impl From<JsonError> for KeyFileError {
     fn from(error: JsonError) -> Self {
-        Self::Damaged { reason: format!("its header: {error}") }
+        Self::Damaged {
+            reason: format!("its header: {error}"),
+        }
     }
 }
 
@@ -221,23 +227,45 @@ impl KeyFile {
             return Err(KeyFileError::NoSecret { role });
         }
         let keyid = key.public().keyid();
-        let header = KeyHeader { v: FORMAT, org: org.clone(), role, keyid, alg: ALGORITHM.to_owned(), kdf };
+        let header = KeyHeader {
+            v: FORMAT,
+            org: org.clone(),
+            role,
+            keyid,
+            alg: ALGORITHM.to_owned(),
+            kdf,
+        };
         let header_bytes = json::to_bytes(&header)?;
         let mut nonce = [0; 24];
         fill(&mut nonce)?;
         let cipher = cipher(&header.kdf, secret)?;
         let seed = key.seed();
-        let payload = Payload { msg: seed.as_slice(), aad: &header_bytes };
+        let payload = Payload {
+            msg: seed.as_slice(),
+            aad: &header_bytes,
+        };
         let sealed = cipher
             .encrypt(&XNonce::from(nonce), payload)
-            .map_err(|error| KeyFileError::Seal { role, reason: error.to_string() })?;
-        Ok(Self { header, header_bytes, nonce, sealed })
+            .map_err(|error| KeyFileError::Seal {
+                role,
+                reason: error.to_string(),
+            })?;
+        Ok(Self {
+            header,
+            header_bytes,
+            nonce,
+            sealed,
+        })
     }
 
     /// The file's bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.header_bytes.clone();
-        let body = format!("\n{} {} ", STANDARD.encode(self.nonce), STANDARD.encode(&self.sealed));
+        let body = format!(
+            "\n{} {} ",
+            STANDARD.encode(self.nonce),
+            STANDARD.encode(&self.sealed)
+        );
         bytes.extend_from_slice(body.as_bytes());
         let checksum = STANDARD.encode(Sha256Digest::of(&bytes).as_bytes());
         bytes.extend_from_slice(checksum.as_bytes());
@@ -247,25 +275,46 @@ impl KeyFile {
 
     /// Reads a key file without opening it.
     pub fn parse(bytes: &[u8]) -> Result<Self, KeyFileError> {
-        let damaged = |reason: &str| KeyFileError::Damaged { reason: reason.to_owned() };
+        let damaged = |reason: &str| KeyFileError::Damaged {
+            reason: reason.to_owned(),
+        };
         if bytes.len() > MAX_BYTES {
             return Err(damaged("it has more than 4096 bytes"));
         }
         let text = str::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
-        let (first, second) = text.split_once('\n').ok_or_else(|| damaged("it has no second line"))?;
-        let words: Vec<&str> = second.strip_suffix('\n').unwrap_or(second).split(' ').collect();
+        let (first, second) = text
+            .split_once('\n')
+            .ok_or_else(|| damaged("it has no second line"))?;
+        let words: Vec<&str> = second
+            .strip_suffix('\n')
+            .unwrap_or(second)
+            .split(' ')
+            .collect();
         let [nonce, sealed, _checksum] = words.as_slice() else {
             return Err(damaged("its second line does not have three words"));
         };
-        let decoded = |word: &str| STANDARD.decode(word).map_err(|_| damaged("its second line is not base64"));
+        let decoded = |word: &str| {
+            STANDARD
+                .decode(word)
+                .map_err(|_| damaged("its second line is not base64"))
+        };
         let header: KeyHeader = json::parse(first.as_bytes(), MAX_BYTES)?;
-        let nonce = decoded(nonce)?.try_into().map_err(|_| damaged("its nonce does not have 24 bytes"))?;
-        let file = Self { header, header_bytes: first.as_bytes().to_vec(), nonce, sealed: decoded(sealed)? };
+        let nonce = decoded(nonce)?
+            .try_into()
+            .map_err(|_| damaged("its nonce does not have 24 bytes"))?;
+        let file = Self {
+            header,
+            header_bytes: first.as_bytes().to_vec(),
+            nonce,
+            sealed: decoded(sealed)?,
+        };
         if file.to_bytes() != bytes {
             return Err(damaged("its checksum does not match"));
         }
         if file.header.v != FORMAT || file.header.alg != ALGORITHM {
-            return Err(damaged("its format or algorithm is not known to this version"));
+            return Err(damaged(
+                "its format or algorithm is not known to this version",
+            ));
         }
         Ok(file)
     }
@@ -279,32 +328,49 @@ impl KeyFile {
     pub fn open(&self, role: KeyUse, secret: &[u8]) -> Result<SecretKey, KeyFileError> {
         let header = &self.header;
         if header.role != role {
-            return Err(KeyFileError::WrongRole { expected: role, found: header.role });
+            return Err(KeyFileError::WrongRole {
+                expected: role,
+                found: header.role,
+            });
         }
         if secret.is_empty() {
             return Err(KeyFileError::NoSecret { role });
         }
-        let payload = Payload { msg: &self.sealed, aad: &self.header_bytes };
+        let payload = Payload {
+            msg: &self.sealed,
+            aad: &self.header_bytes,
+        };
         let opened = cipher(&header.kdf, secret)?
             .decrypt(&XNonce::from(self.nonce), payload)
             .map(Zeroizing::new)
-            .map_err(|_| KeyFileError::WrongSecret { role, keyid: header.keyid.clone() })?;
-        let seed: &[u8; 32] = opened.as_slice().try_into().map_err(|_| KeyFileError::Damaged {
-            reason: format!("it holds {} bytes instead of a 32-byte seed", opened.len()),
-        })?;
+            .map_err(|_| KeyFileError::WrongSecret {
+                role,
+                keyid: header.keyid.clone(),
+            })?;
+        let seed: &[u8; 32] = opened
+            .as_slice()
+            .try_into()
+            .map_err(|_| KeyFileError::Damaged {
+                reason: format!("it holds {} bytes instead of a 32-byte seed", opened.len()),
+            })?;
         let key = SecretKey::from_seed(seed);
         let found = key.public().keyid();
         if found == header.keyid {
             Ok(key)
         } else {
-            Err(KeyFileError::WrongKey { expected: header.keyid.clone(), found })
+            Err(KeyFileError::WrongKey {
+                expected: header.keyid.clone(),
+                found,
+            })
         }
     }
 }
 
 fn cipher(kdf: &Kdf, secret: &[u8]) -> Result<XChaCha20Poly1305, KeyFileError> {
     let key = kdf.derive(secret)?;
-    Ok(XChaCha20Poly1305::new(key.as_slice().try_into().map_err(|_| KeyFileError::Damaged {
-        reason: "its sealing key does not have 32 bytes".to_owned(),
-    })?))
+    Ok(XChaCha20Poly1305::new(key.as_slice().try_into().map_err(
+        |_| KeyFileError::Damaged {
+            reason: "its sealing key does not have 32 bytes".to_owned(),
+        },
+    )?))
 }

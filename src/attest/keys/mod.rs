@@ -1,4 +1,4 @@
-//! Ed25519 keys: ids, public keys, secret keys, and (in [`file`]) secret keys at rest.
+//! Ed25519 keys: ids, public keys, secret keys, and (in `file`) secret keys at rest.
 
 mod derive;
 mod file;
@@ -33,7 +33,9 @@ pub struct FillError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// Not a key id.
-    #[error("{found} is not a key id: `SHA256:` and 43 characters of unpadded base64, as `ssh-keygen -l` prints")]
+    #[error(
+        "{found} is not a key id: `SHA256:` and 43 characters of unpadded base64, as `ssh-keygen -l` prints"
+    )]
     KeyId {
         /// What was found, made printable.
         found: String,
@@ -59,7 +61,9 @@ impl KeyId {
 
     /// Reads a key id, refusing every other spelling than the one `ssh-keygen -l` prints.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        let digest = text.strip_prefix(Self::PREFIX).and_then(|encoded| STANDARD_NO_PAD.decode(encoded).ok());
+        let digest = text
+            .strip_prefix(Self::PREFIX)
+            .and_then(|encoded| STANDARD_NO_PAD.decode(encoded).ok());
         if digest.is_some_and(|digest| digest.len() == 32) {
             Ok(Self(text.to_owned()))
         } else {
@@ -102,10 +106,16 @@ pub struct PublicKey(VerifyingKey);
 impl PublicKey {
     /// Takes 32 bytes, refusing what is not a point, a point of small order, and a second spelling of a point.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, KeyError> {
-        let refused = |reason| KeyError::Public { found: hex::encode(bytes), reason };
-        let key = VerifyingKey::from_bytes(bytes).map_err(|_| refused("the bytes are not a point of the curve"))?;
+        let refused = |reason| KeyError::Public {
+            found: hex::encode(bytes),
+            reason,
+        };
+        let key = VerifyingKey::from_bytes(bytes)
+            .map_err(|_| refused("the bytes are not a point of the curve"))?;
         if key.is_weak() {
-            return Err(refused("the point has small order, so that anybody can sign for it"));
+            return Err(refused(
+                "the point has small order, so that anybody can sign for it",
+            ));
         }
         if key.to_edwards().compress().as_bytes() != bytes {
             return Err(refused("the point is not canonically encoded"));
@@ -126,13 +136,19 @@ impl PublicKey {
         hash.update(NAME);
         hash.update([0, 0, 0, 32]);
         hash.update(self.as_bytes());
-        KeyId(format!("{}{}", KeyId::PREFIX, STANDARD_NO_PAD.encode(hash.finalize())))
+        KeyId(format!(
+            "{}{}",
+            KeyId::PREFIX,
+            STANDARD_NO_PAD.encode(hash.finalize())
+        ))
     }
 
     /// Whether `signature` is this key's over `message`, in the strict sense: canonical scalar, no small-order points.
     /// This single check is normative; batch verification accepts more.
     pub fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
-        self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
+        self.0
+            .verify_strict(message, &Signature::from_bytes(signature))
+            .is_ok()
     }
 }
 
@@ -146,9 +162,16 @@ impl TryFrom<String> for PublicKey {
     type Error = KeyError;
 
     fn try_from(text: String) -> Result<Self, KeyError> {
-        let refused = |reason| KeyError::Public { found: shown(&text), reason };
-        let bytes = STANDARD.decode(&text).map_err(|_| refused("it is not canonical padded base64"))?;
-        let bytes: [u8; 32] = bytes.try_into().map_err(|_| refused("it does not hold 32 bytes"))?;
+        let refused = |reason| KeyError::Public {
+            found: shown(&text),
+            reason,
+        };
+        let bytes = STANDARD
+            .decode(&text)
+            .map_err(|_| refused("it is not canonical padded base64"))?;
+        let bytes: [u8; 32] = bytes
+            .try_into()
+            .map_err(|_| refused("it does not hold 32 bytes"))?;
         Self::from_bytes(&bytes)
     }
 }

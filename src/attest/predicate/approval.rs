@@ -38,7 +38,7 @@ pub enum IdentityMethod {
     Link,
     /// A GitHub session.
     Github,
-    /// An OpenID Connect token.
+    /// An ID token of an identity provider.
     Oidc,
     /// A passkey.
     Passkey,

@@ -39,7 +39,11 @@ pub struct EventBlock {
 impl EventBlock {
     /// Checks what the types cannot: the role, and that exactly the first event has nothing before it.
     pub(crate) fn check(&self, role: Role) -> Result<(), PredicateError> {
-        require(self.role == role, "event.role", "not the role that signs this predicate type")?;
+        require(
+            self.role == role,
+            "event.role",
+            "not the role that signs this predicate type",
+        )?;
         require(self.occurred_at.0 >= 0, "event.occurred_at", "before 1970")?;
         require(
             (self.seq == 0) == self.prev.is_none(),
@@ -188,7 +192,8 @@ impl Target {
                     "not an algorithm of this version",
                 )?;
                 require(
-                    head.commit.format() == change.object_format && head.tree.format() == change.object_format,
+                    head.commit.format() == change.object_format
+                        && head.tree.format() == change.object_format,
                     "target.commit.head",
                     "commit and tree are not of the repository's object format",
                 )

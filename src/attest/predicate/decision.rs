@@ -47,7 +47,11 @@ impl PolicyDecision {
     pub(crate) fn check(&self) -> Result<(), PredicateError> {
         self.target.check()?;
         let denied = self.verdict == Verdict::Deny;
-        require(denied || !self.terminal, "terminal", "only a denial ends the chain")?;
+        require(
+            denied || !self.terminal,
+            "terminal",
+            "only a denial ends the chain",
+        )?;
         require(
             denied || self.target.change().is_some(),
             "target",

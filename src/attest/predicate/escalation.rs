@@ -68,7 +68,7 @@ pub struct Escalation {
     pub event: EventBlock,
     /// Why.
     pub reason: EscalationReason,
-    /// Whether it voids every approval and decision before it.
+    /// Whether it voids every approval and every decision `free` before it.
     pub blocks: bool,
     /// What was expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]

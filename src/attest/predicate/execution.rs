@@ -53,7 +53,11 @@ impl Execution {
             "must be there exactly when we merged",
         )?;
         if self.by_us {
-            require(self.proposal.is_some(), "proposal", "must be there when we merged")?;
+            require(
+                self.proposal.is_some(),
+                "proposal",
+                "must be there when we merged",
+            )?;
             require(
                 self.approved_change == Some(self.observed_change),
                 "observed_change",
@@ -61,7 +65,12 @@ impl Execution {
             )?;
         }
         let format = self.landed.commit.format();
-        let others = [&self.landed.tree, &self.landed.parent, &self.before, &self.after];
+        let others = [
+            &self.landed.tree,
+            &self.landed.parent,
+            &self.before,
+            &self.after,
+        ];
         require(
             others.into_iter().all(|oid| oid.format() == format),
             "landed",

@@ -13,9 +13,12 @@ mod test_result;
 
 use thiserror::Error;
 
-pub use approval::{Answer, Approval, Approver, BoundChange, IdentityMethod, MergeMethod, TokenUse};
+pub use approval::{
+    Answer, Approval, Approver, BoundChange, IdentityMethod, MergeMethod, TokenUse,
+};
 pub use common::{
-    ChangeRef, Class, EventBlock, EvidenceBlock, EvidenceRef, FileList, Head, Producer, Project, Target, TrustRootRef,
+    ChangeRef, Class, EventBlock, EvidenceBlock, EvidenceRef, FileList, Head, Producer, Project,
+    Target, TrustRootRef,
 };
 pub use context_manifest::{ContextItem, ContextManifest, TrustClass};
 pub use decision::{MatchedRule, PolicyDecision, SecondOpinion, Verdict};
@@ -37,5 +40,12 @@ pub struct PredicateError {
 
 /// `Ok` if `holds`, else that `member` has a `problem`.
 fn require(holds: bool, member: &'static str, problem: &str) -> Result<(), PredicateError> {
-    if holds { Ok(()) } else { Err(PredicateError { member, problem: problem.to_owned() }) }
+    if holds {
+        Ok(())
+    } else {
+        Err(PredicateError {
+            member,
+            problem: problem.to_owned(),
+        })
+    }
 }

@@ -85,7 +85,9 @@ impl RoleKeys {
 
     /// Every key with its role.
     pub fn iter(&self) -> impl Iterator<Item = (Role, &RoleKey)> {
-        Role::ALL.into_iter().flat_map(|role| self.of(role).iter().map(move |key| (role, key)))
+        Role::ALL
+            .into_iter()
+            .flat_map(|role| self.of(role).iter().map(move |key| (role, key)))
     }
 }
 
@@ -139,7 +141,11 @@ impl RoleKey {
 impl RootKey {
     /// A root key.
     pub fn from_public(public: PublicKey) -> Self {
-        Self { keyid: public.keyid(), alg: Label::fixed(ALGORITHM), public }
+        Self {
+            keyid: public.keyid(),
+            alg: Label::fixed(ALGORITHM),
+            public,
+        }
     }
 }
 
@@ -162,7 +168,8 @@ pub struct Revocation {
 impl Revocation {
     /// From when on the key's statements do not count.
     pub fn effective_from(&self) -> Millis {
-        self.compromised_since.map_or(self.at, |since| since.min(self.at))
+        self.compromised_since
+            .map_or(self.at, |since| since.min(self.at))
     }
 }
 
@@ -184,7 +191,12 @@ pub struct SideKey {
 impl SideKey {
     /// A side key for `log`, `receipt` or `token`.
     pub fn from_public(purpose: Label, public: PublicKey) -> Self {
-        Self { purpose, keyid: public.keyid(), alg: Label::fixed(ALGORITHM), public }
+        Self {
+            purpose,
+            keyid: public.keyid(),
+            alg: Label::fixed(ALGORITHM),
+            public,
+        }
     }
 }
 
@@ -204,7 +216,13 @@ pub struct TimestampAuthority {
 
 impl TrustRootDocument {
     /// The first version with one root key.
-    pub fn first(org: Label, issued_at: Millis, expires_at: Millis, root: PublicKey, roles: RoleKeys) -> Self {
+    pub fn first(
+        org: Label,
+        issued_at: Millis,
+        expires_at: Millis,
+        root: PublicKey,
+        roles: RoleKeys,
+    ) -> Self {
         Self {
             v: FORMAT,
             org,
@@ -223,21 +241,33 @@ impl TrustRootDocument {
 
     pub(super) fn check(&self) -> Result<(), TrustRootError> {
         let unsound = |member, problem: &str| {
-            Err(TrustRootError::Unsound { version: self.version, member, problem: problem.to_owned() })
+            Err(TrustRootError::Unsound {
+                version: self.version,
+                member,
+                problem: problem.to_owned(),
+            })
         };
         if self.v != FORMAT {
             return unsound("v", "not a format of this version");
         }
         if self.version == 0 || (self.version == 1) != self.prev.is_none() {
-            return unsound("prev", "versions start at 1, and exactly version 1 has none before it");
+            return unsound(
+                "prev",
+                "versions start at 1, and exactly version 1 has none before it",
+            );
         }
         if self.issued_at >= self.expires_at {
             return unsound("expires_at", "not after issued_at");
         }
-        if self.threshold == 0 || usize::try_from(self.threshold).is_ok_and(|needed| needed > self.root_keys.len()) {
+        if self.threshold == 0
+            || usize::try_from(self.threshold).is_ok_and(|needed| needed > self.root_keys.len())
+        {
             return unsound("threshold", "must be from 1 to the number of root keys");
         }
-        if Role::ALL.into_iter().any(|role| self.roles.of(role).is_empty()) {
+        if Role::ALL
+            .into_iter()
+            .any(|role| self.roles.of(role).is_empty())
+        {
             return unsound("roles", "every role needs a key");
         }
         self.check_keys()
@@ -245,23 +275,38 @@ impl TrustRootDocument {
 
     /// Every key once: the same key under two roles, or twice in a list, would undo roles and thresholds.
     fn check_keys(&self) -> Result<(), TrustRootError> {
-        let root = self.root_keys.iter().map(|key| ("root_keys", &key.keyid, &key.alg, &key.public));
-        let roles = self.roles.iter().map(|(_, key)| ("roles", &key.keyid, &key.alg, &key.public));
+        let root = self
+            .root_keys
+            .iter()
+            .map(|key| ("root_keys", &key.keyid, &key.alg, &key.public));
+        let roles = self
+            .roles
+            .iter()
+            .map(|(_, key)| ("roles", &key.keyid, &key.alg, &key.public));
         let side = self.side_keys.iter().flat_map(|keys| keys.iter());
         let side = side.map(|key| ("side_keys", &key.keyid, &key.alg, &key.public));
         let mut seen: Vec<&PublicKey> = Vec::new();
         for (member, keyid, alg, public) in root.chain(roles).chain(side) {
             let unsound = |problem: String| {
-                Err(TrustRootError::Unsound { version: self.version, member, problem })
+                Err(TrustRootError::Unsound {
+                    version: self.version,
+                    member,
+                    problem,
+                })
             };
             if alg.as_str() != ALGORITHM {
                 return unsound(format!("the key {keyid} is not an {ALGORITHM} key"));
             }
             if public.keyid() != *keyid {
-                return unsound(format!("the key id {keyid} is not that of its public key, {}", public.keyid()));
+                return unsound(format!(
+                    "the key id {keyid} is not that of its public key, {}",
+                    public.keyid()
+                ));
             }
             if seen.contains(&public) {
-                return unsound(format!("the key {keyid} is listed twice; each role needs a key of its own"));
+                return unsound(format!(
+                    "the key {keyid} is listed twice; each role needs a key of its own"
+                ));
             }
             seen.push(public);
         }
@@ -271,14 +316,19 @@ impl TrustRootDocument {
     fn check_windows(&self) -> Result<(), TrustRootError> {
         let empty = |key: &RoleKey| {
             key.not_after.is_some_and(|end| end <= key.not_before)
-                || key.until_index.is_some_and(|until| until <= key.from_index.unwrap_or(0))
+                || key
+                    .until_index
+                    .is_some_and(|until| until <= key.from_index.unwrap_or(0))
         };
         match self.roles.iter().find(|(_, key)| empty(key)) {
             None => Ok(()),
             Some((role, key)) => Err(TrustRootError::Unsound {
                 version: self.version,
                 member: "roles",
-                problem: format!("the {role}'s key {} never counts: its validity is empty", key.keyid),
+                problem: format!(
+                    "the {role}'s key {} never counts: its validity is empty",
+                    key.keyid
+                ),
             }),
         }
     }

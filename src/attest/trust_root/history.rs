@@ -17,7 +17,10 @@ pub struct TrustHistory {
 impl From<TrustRoot> for TrustHistory {
     /// Starts from the version that is trusted.
     fn from(root: TrustRoot) -> Self {
-        Self { first: root, later: Vec::new() }
+        Self {
+            first: root,
+            later: Vec::new(),
+        }
     }
 }
 
@@ -76,9 +79,14 @@ impl TrustHistory {
         if newer.document.version != older.document.version + 1 {
             return discontinuous(newer, "the numbers are not consecutive");
         }
-        let candidates = [older, newer].into_iter().flat_map(|root| root.document.roles.iter());
+        let candidates = [older, newer]
+            .into_iter()
+            .flat_map(|root| root.document.roles.iter());
         for (role, key) in candidates {
-            let held = self.versions().chain([older, newer]).filter_map(|root| root.role_key(&key.keyid));
+            let held = self
+                .versions()
+                .chain([older, newer])
+                .filter_map(|root| root.role_key(&key.keyid));
             if held.into_iter().any(|(other, _)| other != role) {
                 return discontinuous(newer, "a key changes its role");
             }
@@ -88,5 +96,8 @@ impl TrustHistory {
 }
 
 fn discontinuous(root: &TrustRoot, problem: &str) -> Result<(), TrustRootError> {
-    Err(TrustRootError::Discontinuous { version: root.document.version, problem: problem.to_owned() })
+    Err(TrustRootError::Discontinuous {
+        version: root.document.version,
+        problem: problem.to_owned(),
+    })
 }

@@ -9,7 +9,9 @@ mod history;
 
 use thiserror::Error;
 
-pub use document::{Revocation, RoleKey, RoleKeys, RootKey, SideKey, TimestampAuthority, TrustRootDocument};
+pub use document::{
+    Revocation, RoleKey, RoleKeys, RootKey, SideKey, TimestampAuthority, TrustRootDocument,
+};
 pub use history::TrustHistory;
 
 use super::dsse::{EnvelopeError, MAX_PAYLOAD, SignedDocument, TRUST_ROOT, Verified};
@@ -30,7 +32,9 @@ pub enum TrustRootError {
     #[error("reading a trust root: {0}")]
     Json(#[from] JsonError),
     /// Another one than pinned.
-    #[error("the trust root is {found}, the pinned one is {pinned}; take the file that was pinned, or pin this one")]
+    #[error(
+        "the trust root is {found}, the pinned one is {pinned}; take the file that was pinned, or pin this one"
+    )]
     NotPinned {
         /// The digest that was expected.
         pinned: Sha256Digest,
@@ -77,7 +81,10 @@ pub struct TrustRoot {
 
 impl TrustRoot {
     /// Signs a version with root keys: the threshold of its own and, for a successor, also the predecessor's.
-    pub fn sign(document: &TrustRootDocument, root_keys: &[&SecretKey]) -> Result<Self, TrustRootError> {
+    pub fn sign(
+        document: &TrustRootDocument,
+        root_keys: &[&SecretKey],
+    ) -> Result<Self, TrustRootError> {
         document.check()?;
         let payload = json::to_bytes(document)?;
         Self::from_signed(SignedDocument::sign(TRUST_ROOT, &payload, root_keys)?)
@@ -87,7 +94,14 @@ impl TrustRoot {
     pub fn parse_pinned(bytes: &[u8], pin: &Sha256Digest) -> Result<Self, TrustRootError> {
         let root = Self::parse_unpinned(bytes)?;
         // The pin is the only reason for trust; without this comparison anybody's root would do.
-        if root.digest == *pin { Ok(root) } else { Err(TrustRootError::NotPinned { pinned: *pin, found: root.digest }) }
+        if root.digest == *pin {
+            Ok(root)
+        } else {
+            Err(TrustRootError::NotPinned {
+                pinned: *pin,
+                found: root.digest,
+            })
+        }
     }
 
     /// Reads a version that nothing outside vouches for: an installation's own file, or one whose digest is to be
@@ -103,7 +117,11 @@ impl TrustRoot {
         claimed.check()?;
         let verified = verify_with(&signed, &claimed)?;
         let document = json::parse(verified.payload(), MAX_PAYLOAD)?;
-        Ok(Self { document, digest: verified.digest(), signed })
+        Ok(Self {
+            document,
+            digest: verified.digest(),
+            signed,
+        })
     }
 
     /// The stored bytes.
@@ -123,24 +141,48 @@ impl TrustRoot {
 
     /// How events name it.
     pub const fn reference(&self) -> TrustRootRef {
-        TrustRootRef { version: self.document.version, sha256: self.digest }
+        TrustRootRef {
+            version: self.document.version,
+            sha256: self.digest,
+        }
     }
 
     /// The role key with this id, and its role.
     pub fn role_key(&self, keyid: &KeyId) -> Option<(Role, &RoleKey)> {
-        self.document.roles.iter().find(|(_, key)| key.keyid == *keyid)
+        self.document
+            .roles
+            .iter()
+            .find(|(_, key)| key.keyid == *keyid)
     }
 
     /// Whether this version still allows acting. Verifying history does not ask.
     pub fn allow_acting(&self, now: Millis) -> Result<(), TrustRootError> {
-        let TrustRootDocument { version, expires_at, .. } = self.document;
-        if now < expires_at { Ok(()) } else { Err(TrustRootError::Expired { version, expired_at: expires_at }) }
+        let TrustRootDocument {
+            version,
+            expires_at,
+            ..
+        } = self.document;
+        if now < expires_at {
+            Ok(())
+        } else {
+            Err(TrustRootError::Expired {
+                version,
+                expired_at: expires_at,
+            })
+        }
     }
 }
 
 /// Verifies `signed` with the root keys and the threshold of `document`, which may be another version's.
-fn verify_with(signed: &SignedDocument, document: &TrustRootDocument) -> Result<Verified, TrustRootError> {
-    let keys: Vec<PublicKey> = document.root_keys.iter().map(|key| key.public.clone()).collect();
+fn verify_with(
+    signed: &SignedDocument,
+    document: &TrustRootDocument,
+) -> Result<Verified, TrustRootError> {
+    let keys: Vec<PublicKey> = document
+        .root_keys
+        .iter()
+        .map(|key| key.public.clone())
+        .collect();
     let threshold = usize::try_from(document.threshold).unwrap_or(usize::MAX);
     Ok(signed.verify(TRUST_ROOT, &keys, threshold)?)
 }

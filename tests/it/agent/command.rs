@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caretaker::agent::{Coder, CoderError, CommandCoder, Diagnosis, ProgramError};
+use caretaker::agent::{Coder as _, CoderError, CommandCoder, Diagnosis, ProgramError};
 use caretaker::sandbox::{Limits, Mode, Sandbox};
 
 use super::task;
 
-const DIAGNOSIS: &str =
-    r#"{"cause":"off by one","files":["src/lib.rs","tests/new.rs"],"confidence":800,"summary":"It adds one."}"#;
+const DIAGNOSIS: &str = r#"{"cause":"off by one","files":["src/lib.rs","tests/new.rs"],"confidence":800,"summary":"It adds one."}"#;
 const FIX: &str = r#"{"summary":"Removed the one.","title":"Add up"}"#;
 
 /// A configuration folder with `coder.sh` in it, and a scratch tree with `src/lib.rs`.
@@ -70,7 +69,10 @@ async fn the_program_is_told_the_task_and_its_answer_is_read() {
     assert_eq!(coder.describe().model.as_deref(), Some("coder.sh"));
     task.diagnosis = Some(serde_json::from_str(DIAGNOSIS).unwrap());
     let fix = coder.fix(&task, place.tree.path()).await.unwrap();
-    assert_eq!((fix.title.as_str(), fix.summary.as_str()), ("Add up", "Removed the one."));
+    assert_eq!(
+        (fix.title.as_str(), fix.summary.as_str()),
+        ("Add up", "Removed the one.")
+    );
     let read = |name: &str| fs::read_to_string(place.tree.path().join(name)).unwrap();
     assert_eq!(read("src/lib.rs"), "a + b\n");
     assert_eq!(read("word"), "fix\n");
@@ -89,7 +91,7 @@ async fn the_program_is_told_the_task_and_its_answer_is_read() {
     );
 }
 
-// Break it: leave `command.writable.clear()` out of `agent::command::CommandCoder::command`.
+// Break it: let `CommandCoder::diagnose` call the program with `Access::Write`.
 #[tokio::test]
 async fn a_diagnosis_may_read_the_tree_but_not_change_it() {
     let script = format!(
@@ -102,7 +104,10 @@ async fn a_diagnosis_may_read_the_tree_but_not_change_it() {
     let text = fs::read_to_string(place.tree.path().join("src/lib.rs")).unwrap();
     assert_eq!(text, "a + b + 1\n");
     assert!(!place.tree.path().join("new").exists());
-    assert_eq!(fs::read(place.folder.path().join("coder.sh")).unwrap(), before);
+    assert_eq!(
+        fs::read(place.folder.path().join("coder.sh")).unwrap(),
+        before
+    );
 }
 
 #[tokio::test]
@@ -115,9 +120,15 @@ async fn every_unusable_answer_is_named() {
     let many = serde_json::to_string(&(0..101).map(|n| format!("f{n}")).collect::<Vec<_>>());
     let cases = [
         (String::new(), "printed nothing"),
-        ("I think it is the sum.".to_owned(), "not the one JSON document"),
+        (
+            "I think it is the sum.".to_owned(),
+            "not the one JSON document",
+        ),
         (format!("{DIAGNOSIS}\nDone!"), "not the one JSON document"),
-        (format!("Thinking\n{DIAGNOSIS}"), "not the one JSON document"),
+        (
+            format!("Thinking\n{DIAGNOSIS}"),
+            "not the one JSON document",
+        ),
         (with("note", "1"), "unknown field"),
         (r#"{"cause":"x"}"#.to_owned(), "missing field"),
         (with("files", "[]"), "files is empty"),
@@ -129,13 +140,23 @@ async fn every_unusable_answer_is_named() {
         (with("confidence", "0.9"), "0.9"),
         (with("cause", r#""""#), "cause is empty"),
         (with("cause", r#""\u202eesrever""#), "invisible"),
-        (with("summary", &format!("{:?}", "x".repeat(501))), "more than 500"),
-        (with("summary", &format!("{:?}", "x".repeat(70_000))), "more than 65536"),
+        (
+            with("summary", &format!("{:?}", "x".repeat(501))),
+            "more than 500",
+        ),
+        (
+            with("summary", &format!("{:?}", "x".repeat(70_000))),
+            "more than 65536",
+        ),
     ];
     for (answer, expected) in cases {
         let place = Place::new(&printing(&answer));
         match place.diagnose().await {
-            Err(CoderError::Answer { task: "diagnose", reason, .. }) => {
+            Err(CoderError::Answer {
+                task: "diagnose",
+                reason,
+                ..
+            }) => {
                 assert!(reason.contains(expected), "{reason} lacks {expected}");
             }
             other => panic!("{expected}: {other:?}"),
@@ -154,7 +175,11 @@ async fn a_title_is_one_plain_line_of_at_most_72_characters() {
         let place = Place::new(&printing(&answer));
         let coder = place.coder(&["sh", "coder.sh"]).await;
         match coder.fix(&task(), place.tree.path()).await {
-            Err(CoderError::Answer { task: "fix", reason, .. }) => {
+            Err(CoderError::Answer {
+                task: "fix",
+                reason,
+                ..
+            }) => {
                 assert!(reason.contains(expected), "{reason} lacks {expected}");
             }
             other => panic!("{expected}: {other:?}"),
@@ -170,7 +195,11 @@ async fn failure_silence_and_a_flood_are_named() {
         ..Limits::default()
     };
     for (script, expected_status, expected_stderr) in [
-        ("printf 'no \\033[31mkey' >&2; exit 3", "exit code 3", "no  [31mkey"),
+        (
+            "printf 'no \\033[31mkey' >&2; exit 3",
+            "exit code 3",
+            "no  [31mkey",
+        ),
         ("kill -9 $$", "signal 9", ""),
         ("while :; do :; done", "2 seconds", ""),
         ("while :; do echo flood; done", "4096 bytes", ""),
@@ -179,7 +208,10 @@ async fn failure_silence_and_a_flood_are_named() {
         let coder = place.limited(&["sh", "coder.sh"], limits).await;
         match coder.diagnose(&task(), place.tree.path()).await {
             Err(CoderError::Failed { status, stderr, .. }) => {
-                assert!(status.contains(expected_status), "{status} lacks {expected_status}");
+                assert!(
+                    status.contains(expected_status),
+                    "{status} lacks {expected_status}"
+                );
                 assert_eq!(stderr, expected_stderr);
             }
             other => panic!("{expected_status}: {other:?}"),
@@ -222,13 +254,20 @@ async fn links_and_absolute_paths_lead_to_the_same_program() {
 #[tokio::test]
 async fn a_file_of_the_repository_never_becomes_part_of_the_coder() {
     let place = Place::new("");
-    fs::write(place.tree.path().join("tool.sh"), format!("echo '{DIAGNOSIS}'")).unwrap();
+    fs::write(
+        place.tree.path().join("tool.sh"),
+        format!("echo '{DIAGNOSIS}'"),
+    )
+    .unwrap();
     let coder = place.coder(&["sh", "tool.sh"]).await;
     let ended = coder.diagnose(&task(), place.tree.path()).await;
     let Err(CoderError::Unavailable { reason, .. }) = ended else {
         panic!("{ended:?}")
     };
-    assert!(reason.contains("names a file of the repository"), "{reason}");
+    assert!(
+        reason.contains("names a file of the repository"),
+        "{reason}"
+    );
 }
 
 #[tokio::test]
@@ -237,10 +276,22 @@ async fn words_that_name_no_program_are_refused_at_the_start() {
     let sandbox = Arc::new(Sandbox::detect(Mode::None, launcher).await.unwrap());
     let folder = tempfile::tempdir().unwrap();
     let new = |argv: &[&str]| {
-        CommandCoder::new(&words(argv), folder.path(), sandbox.clone(), Limits::default()).err()
+        CommandCoder::new(
+            &words(argv),
+            folder.path(),
+            sandbox.clone(),
+            Limits::default(),
+        )
+        .err()
     };
     assert!(matches!(new(&[]), Some(ProgramError::Empty)));
     assert!(matches!(new(&[""]), Some(ProgramError::Empty)));
-    assert!(matches!(new(&["./coder.sh"]), Some(ProgramError::Missing { .. })));
-    assert!(matches!(new(&["/no/such/coder"]), Some(ProgramError::Missing { .. })));
+    assert!(matches!(
+        new(&["./coder.sh"]),
+        Some(ProgramError::Missing { .. })
+    ));
+    assert!(matches!(
+        new(&["/no/such/coder"]),
+        Some(ProgramError::Missing { .. })
+    ));
 }

@@ -70,7 +70,10 @@ fn a_name_means_one_content_and_can_be_shown() {
     assert!(matches!(both, Err(ManifestError::Ambiguous { .. })));
     for name in ["", "a\nb", &"n".repeat(501)] {
         let refused = ContextManifest::new(vec![direct(name, "a")]);
-        assert!(matches!(refused, Err(ManifestError::Name { .. })), "{name:?}");
+        assert!(
+            matches!(refused, Err(ManifestError::Name { .. })),
+            "{name:?}"
+        );
     }
 }
 
@@ -143,7 +146,10 @@ fn only_the_bytes_that_were_written_are_read_back() {
         text.replace("v1", "v2"),
         text.replace(r#""entries""#, r#""more":1,"entries""#),
         text.replace(r#""trust":"direct","#, r#""trust":"direct","note":"","#),
-        text.replace(r#""trust":"direct","name":"incident""#, r#""name":"incident","trust":"direct""#),
+        text.replace(
+            r#""trust":"direct","name":"incident""#,
+            r#""name":"incident","trust":"direct""#,
+        ),
         text.replace(r#""trust":"quarantined""#, r#""trust":"trusted""#),
         text.replace("incident", "zzz"),
     ] {

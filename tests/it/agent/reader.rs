@@ -31,7 +31,10 @@ fn facts(log: &str) -> Vec<String> {
 fn lines(extraction: &Extraction) -> Vec<String> {
     let line = |fact: &ExtractedFact| {
         let place = fact.file.as_ref().map(|file| {
-            format!("{file}:{}", fact.line.map_or(String::new(), |line| line.to_string()))
+            format!(
+                "{file}:{}",
+                fact.line.map_or(String::new(), |line| line.to_string())
+            )
         });
         let parts = [
             Some(fact.kind.clone()),
@@ -53,7 +56,9 @@ fn corpus(name: &str) -> Option<(Extraction, ReadingReport)> {
 #[test]
 fn a_cargo_test_log_gives_the_failed_tests_and_where_they_panicked() {
     for name in ["cargo-test.log", "cargo-test.ansi.log"] {
-        let Some((extraction, report)) = corpus(name) else { return };
+        let Some((extraction, report)) = corpus(name) else {
+            return;
+        };
         let mut found = lines(&extraction);
         found.sort();
         assert_eq!(
@@ -75,7 +80,9 @@ fn a_cargo_test_log_gives_the_failed_tests_and_where_they_panicked() {
 
 #[test]
 fn a_cargo_build_log_gives_the_error_code_and_its_place() {
-    let Some((extraction, _)) = corpus("cargo-build.log") else { return };
+    let Some((extraction, _)) = corpus("cargo-build.log") else {
+        return;
+    };
     assert_eq!(lines(&extraction), ["compile-error src/lib.rs:3 E0308"]);
     assert_eq!(extraction.facts[0].tool, "cargo-build");
 }
@@ -108,7 +115,9 @@ fn panics_of_old_toolchains_and_documentation_tests_are_read_too() {
 #[test]
 fn a_pytest_log_gives_the_failed_tests_and_where_they_raised() {
     for name in ["pytest.q.log", "pytest.ansi.log", "pytest.rA.log"] {
-        let Some((extraction, report)) = corpus(name) else { return };
+        let Some((extraction, report)) = corpus(name) else {
+            return;
+        };
         assert_eq!(
             lines(&extraction),
             [
@@ -176,8 +185,16 @@ fn the_tool_that_failed_last_is_the_one_whose_rules_apply() {
 
 #[test]
 fn output_of_an_unknown_tool_gives_no_facts() {
-    for name in ["jest.log", "eslint.log", "gcc.log", "node-test.log", "tsc.log"] {
-        let Some((extraction, report)) = corpus(name) else { return };
+    for name in [
+        "jest.log",
+        "eslint.log",
+        "gcc.log",
+        "node-test.log",
+        "tsc.log",
+    ] {
+        let Some((extraction, report)) = corpus(name) else {
+            return;
+        };
         assert_eq!((lines(&extraction), report.tool), (vec![], None), "{name}");
     }
     assert_eq!(facts("make: *** [all] Error 2\n"), [""; 0]);
@@ -206,7 +223,12 @@ fn the_hashes_are_those_of_the_bytes_and_of_the_facts() {
     assert_eq!(extraction.bytes, CARGO.len() as u64);
     assert_eq!(extraction.omitted, 17);
     assert_eq!(extraction.extraction, facts_digest(&extraction.facts));
-    let one = read(b"test tests::a ... FAILED\ntest result: FAILED.\n", 0, &tracked).0;
+    let one = read(
+        b"test tests::a ... FAILED\ntest result: FAILED.\n",
+        0,
+        &tracked,
+    )
+    .0;
     let json = br#"[{"tool":"cargo-test","kind":"test-failed","test_name":"tests::a"}]"#;
     assert_eq!(one.extraction, Sha256Digest::of(json));
 }
@@ -228,7 +250,10 @@ fn instructions_planted_in_a_log_reach_no_fact() {
     );
     let (extraction, report) = read(format!("{planted}{CARGO}").as_bytes(), 0, &tracked);
     let found = lines(&extraction);
-    assert!(found.iter().all(|fact| !fact.contains("ignore")), "{found:#?}");
+    assert!(
+        found.iter().all(|fact| !fact.contains("ignore")),
+        "{found:#?}"
+    );
     assert!(facts(CARGO).iter().all(|fact| found.contains(fact)));
     assert!(report.suspicious);
     assert_eq!(extraction.hidden_characters, 3);
@@ -263,7 +288,10 @@ fn a_fact_about_a_file_that_is_not_tracked_is_dropped_and_counted() {
         assert_eq!(lines(&extraction), [""; 0], "{file}");
         assert_eq!(report.dropped.untracked, 1, "{file}");
     }
-    assert_eq!(facts(&panic("././src/lib.rs")), ["panic tests::a src/lib.rs:1"]);
+    assert_eq!(
+        facts(&panic("././src/lib.rs")),
+        ["panic tests::a src/lib.rs:1"]
+    );
     // Even a caller who tracks everything does not get a path that leaves the tree.
     let (extraction, _) = read(panic("../x").as_bytes(), 0, &|_| true);
     assert_eq!(lines(&extraction), [""; 0]);
@@ -271,7 +299,14 @@ fn a_fact_about_a_file_that_is_not_tracked_is_dropped_and_counted() {
 
 #[test]
 fn an_escape_sequence_left_open_hides_nothing_that_follows() {
-    for opening in ["\u{1b}]0;", "\u{1b}P", "\u{9d}", "\u{1b}[", "\u{1b}", "\u{90}"] {
+    for opening in [
+        "\u{1b}]0;",
+        "\u{1b}P",
+        "\u{9d}",
+        "\u{1b}[",
+        "\u{1b}",
+        "\u{90}",
+    ] {
         let found = facts(&format!("{opening}\n{CARGO}"));
         assert_eq!(found, facts(CARGO), "{opening:?}");
     }
@@ -289,9 +324,21 @@ fn a_line_is_kept_to_two_thousand_characters_and_the_cut_is_counted() {
     let (extraction, report) = read(log.as_bytes(), 0, &tracked);
     assert_eq!(report.cut_lines, 1);
     assert_eq!(lines(&extraction), facts(CARGO));
-    assert_eq!(clean(log.as_bytes()).text.lines().next().unwrap().chars().count(), 2000);
+    assert_eq!(
+        clean(log.as_bytes())
+            .text
+            .lines()
+            .next()
+            .unwrap()
+            .chars()
+            .count(),
+        2000
+    );
     let name = "a".repeat(161);
-    assert_eq!(facts(&format!("test {name} ... FAILED\ntest result: FAILED.\n")), [""; 0]);
+    assert_eq!(
+        facts(&format!("test {name} ... FAILED\ntest result: FAILED.\n")),
+        [""; 0]
+    );
 }
 
 #[test]

@@ -55,7 +55,9 @@ fn line() -> impl Strategy<Value = String> {
     (template, prop::collection::vec(fragment(), 4)).prop_map(|(template, fragments)| {
         fragments
             .iter()
-            .fold(template.to_owned(), |line, fragment| line.replacen("{}", fragment, 1))
+            .fold(template.to_owned(), |line, fragment| {
+                line.replacen("{}", fragment, 1)
+            })
     })
 }
 
@@ -85,7 +87,9 @@ fn holds(log: &[u8]) -> Result<(), TestCaseError> {
         for string in strings(fact) {
             prop_assert!(text.contains(string), "{string:?} is not in the log");
             let harmless = |character: char| {
-                character.is_alphanumeric() || "_:./-[]$<>#,".contains(character) || is_mark(character)
+                character.is_alphanumeric()
+                    || "_:./-[]$<>#,".contains(character)
+                    || is_mark(character)
             };
             prop_assert!(string.chars().all(harmless), "{string:?}");
             prop_assert!(string.chars().count() <= 160);
@@ -100,7 +104,9 @@ fn holds(log: &[u8]) -> Result<(), TestCaseError> {
 
 /// Marks and joining punctuation that a word may hold.
 fn is_mark(character: char) -> bool {
-    regex::Regex::new(r"^\w$").unwrap().is_match(character.encode_utf8(&mut [0; 4]))
+    regex::Regex::new(r"^\w$")
+        .unwrap()
+        .is_match(character.encode_utf8(&mut [0; 4]))
 }
 
 proptest! {

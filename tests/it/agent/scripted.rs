@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use caretaker::agent::{
-    Coder, CoderError, CoderTask, Diagnosis, Edit, FixSummary, Script, ScriptedCoder, When,
+    Coder as _, CoderError, CoderTask, Diagnosis, Edit, FixSummary, Script, ScriptedCoder, When,
 };
 use caretaker::change::RepoPath;
 
@@ -78,7 +78,11 @@ async fn it_finds_its_text_edits_the_tree_and_says_that_it_is_scripted() {
     assert_eq!(coder.describe().id, "scripted");
     let diagnosis = coder.diagnose(&task, tree.path()).await.unwrap();
     assert_eq!(diagnosis.files, [path("src/lib.rs"), path("tests/sum.rs")]);
-    assert_eq!(library(tree.path()), "a + b + 1\nc\nc\n", "a diagnosis changes nothing");
+    assert_eq!(
+        library(tree.path()),
+        "a + b + 1\nc\nc\n",
+        "a diagnosis changes nothing"
+    );
     let fix = coder.fix(&task, tree.path()).await.unwrap();
     assert_eq!(fix.title, "Add up correctly");
     assert_eq!(library(tree.path()), "a+b\nc\nc\n");
@@ -90,13 +94,21 @@ async fn code_it_was_not_written_for_is_a_named_failure_and_stays_as_it_was() {
     let (tree, task) = (tree(), task());
     let absent = coder(vec![write("tests/sum.rs", ""), replace("x * y", "z")]);
     assert!(absent.diagnose(&task, tree.path()).await.is_err());
-    assert!(reason(&absent, &task, tree.path()).await.contains("does not contain"));
+    assert!(
+        reason(&absent, &task, tree.path())
+            .await
+            .contains("does not contain")
+    );
     assert!(!tree.path().join("tests").exists(), "nothing half-written");
     let twice = coder(vec![replace("c\n", "d\n")]);
     assert!(reason(&twice, &task, tree.path()).await.contains("2 times"));
     let mut other = task.clone();
     other.extraction.clear();
-    assert!(reason(&twice, &other, tree.path()).await.contains("no script fits"));
+    assert!(
+        reason(&twice, &other, tree.path())
+            .await
+            .contains("no script fits")
+    );
 }
 
 // Break it: use `fs::metadata` instead of `fs::symlink_metadata` in `agent::scripted::tree::Tree::check`.
@@ -113,7 +125,11 @@ async fn a_link_in_the_tree_leads_the_coder_nowhere() {
         vec![write("src", "")],
     ];
     for edits in edits {
-        assert!(reason(&coder(edits), &task, tree.path()).await.contains("link"));
+        assert!(
+            reason(&coder(edits), &task, tree.path())
+                .await
+                .contains("link")
+        );
     }
     let left: Vec<_> = std::fs::read_dir(outside.path()).unwrap().collect();
     assert_eq!(left.len(), 1);

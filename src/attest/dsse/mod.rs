@@ -3,17 +3,19 @@
 //! What is signed is the pre-authentication encoding ([`pae`]) of exact payload bytes. Verification never re-serialises
 //! and hands out nothing but the bytes that were verified ([`Verified`]).
 
+mod foreign;
+
 use base64::Engine as _;
-use base64::alphabet::{STANDARD as STANDARD_ALPHABET, URL_SAFE as URL_SAFE_ALPHABET};
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
-use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::change::Sha256Digest;
 use super::json::{self, JsonError};
 use super::keys::{KeyId, PublicKey, SecretKey};
 use super::text::shown;
+
+use crate::change::Sha256Digest;
+pub use foreign::ForeignEnvelope;
 
 /// The payload type of in-toto statements.
 pub const IN_TOTO: &str = "application/vnd.in-toto+json";
@@ -39,7 +41,9 @@ pub enum EnvelopeError {
         part: &'static str,
     },
     /// Not the one stored serialisation.
-    #[error("reading an envelope: the bytes are not the one serialisation that is stored (order, white space, base64)")]
+    #[error(
+        "reading an envelope: the bytes are not the one serialisation that is stored (order, white space, base64)"
+    )]
     NotStoredForm,
     /// Wrong number of signatures.
     #[error("reading an envelope: it has {found} signatures, expected {expected}")]
@@ -56,7 +60,9 @@ pub enum EnvelopeError {
         found: String,
     },
     /// The payload is too long.
-    #[error("a payload of {length} bytes, at most {MAX_PAYLOAD} are signed; put bulk into the evidence store")]
+    #[error(
+        "a payload of {length} bytes, at most {MAX_PAYLOAD} are signed; put bulk into the evidence store"
+    )]
     TooLong {
         /// Length, in bytes.
         length: usize,
@@ -81,7 +87,11 @@ pub enum EnvelopeError {
 
 /// The bytes that are signed: `DSSEv1 LEN(type) type LEN(body) body`, lengths in bytes as decimal numbers.
 pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
-    let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
+    let head = format!(
+        "DSSEv1 {} {payload_type} {} ",
+        payload_type.len(),
+        payload.len()
+    );
     let mut bytes = Vec::with_capacity(head.len() + payload.len());
     bytes.extend_from_slice(head.as_bytes());
     bytes.extend_from_slice(payload);
@@ -129,28 +139,55 @@ pub struct SignedDocument {
 
 impl SignedDocument {
     /// Signs `payload` with every one of `keys`.
-    pub fn sign(payload_type: &str, payload: &[u8], keys: &[&SecretKey]) -> Result<Self, EnvelopeError> {
+    pub(crate) fn sign(
+        payload_type: &str,
+        payload: &[u8],
+        keys: &[&SecretKey],
+    ) -> Result<Self, EnvelopeError> {
         if payload.len() > MAX_PAYLOAD {
-            return Err(EnvelopeError::TooLong { length: payload.len() });
+            return Err(EnvelopeError::TooLong {
+                length: payload.len(),
+            });
         }
         check_count(keys.len())?;
         let message = pae(payload_type, payload);
         let signatures = keys
             .iter()
-            .map(|key| Signature { keyid: key.public().keyid(), bytes: key.sign(&message) })
+            .map(|key| Signature {
+                keyid: key.public().keyid(),
+                bytes: key.sign(&message),
+            })
             .collect();
-        Ok(Self { payload_type: payload_type.to_owned(), payload: payload.to_vec(), signatures })
+        Ok(Self {
+            payload_type: payload_type.to_owned(),
+            payload: payload.to_vec(),
+            signatures,
+        })
     }
 
     /// Reads the stored serialisation; any other bytes, also of the same content, are refused.
     pub fn parse(bytes: &[u8]) -> Result<Self, EnvelopeError> {
         let wire: Wire = json::parse(bytes, MAX_ENVELOPE)?;
         check_count(wire.signatures.len())?;
-        let payload = STANDARD.decode(&wire.payload).map_err(|_| EnvelopeError::Base64 { part: "payload" })?;
-        let signatures = wire.signatures.iter().map(stored_signature).collect::<Result<_, _>>()?;
-        let document = Self { payload_type: wire.payload_type, payload, signatures };
+        let payload = STANDARD
+            .decode(&wire.payload)
+            .map_err(|_| EnvelopeError::Base64 { part: "payload" })?;
+        let signatures = wire
+            .signatures
+            .iter()
+            .map(stored_signature)
+            .collect::<Result<_, _>>()?;
+        let document = Self {
+            payload_type: wire.payload_type,
+            payload,
+            signatures,
+        };
         // Byte equality here is what makes an envelope have one serialisation only.
-        if document.to_bytes()? == bytes { Ok(document) } else { Err(EnvelopeError::NotStoredForm) }
+        if document.to_bytes()? == bytes {
+            Ok(document)
+        } else {
+            Err(EnvelopeError::NotStoredForm)
+        }
     }
 
     /// The one stored serialisation.
@@ -189,9 +226,21 @@ impl SignedDocument {
     }
 
     /// Hands out the payload if at least `threshold` *distinct* keys of `keys` signed it as `payload_type`.
-    pub fn verify(&self, payload_type: &str, keys: &[PublicKey], threshold: usize) -> Result<Verified, EnvelopeError> {
+    pub fn verify(
+        &self,
+        payload_type: &str,
+        keys: &[PublicKey],
+        threshold: usize,
+    ) -> Result<Verified, EnvelopeError> {
         let signatures = self.signatures.iter().map(|signature| signature.bytes);
-        verify_threshold(&self.payload_type, &self.payload, signatures, payload_type, keys, threshold)
+        verify_threshold(
+            &self.payload_type,
+            &self.payload,
+            signatures,
+            payload_type,
+            keys,
+            threshold,
+        )
     }
 }
 
@@ -199,14 +248,25 @@ fn check_count(found: usize) -> Result<(), EnvelopeError> {
     if (1..=MAX_SIGNATURES).contains(&found) {
         Ok(())
     } else {
-        Err(EnvelopeError::SignatureCount { found, expected: "1 to 16" })
+        Err(EnvelopeError::SignatureCount {
+            found,
+            expected: "1 to 16",
+        })
     }
 }
 
 fn stored_signature(wire: &WireSignature) -> Result<Signature, EnvelopeError> {
-    let keyid = KeyId::parse(&wire.keyid).map_err(|_| EnvelopeError::KeyId { found: shown(&wire.keyid) })?;
-    let bytes = STANDARD.decode(&wire.sig).ok().and_then(|bytes| bytes.try_into().ok());
-    Ok(Signature { keyid, bytes: bytes.ok_or(EnvelopeError::Base64 { part: "signature" })? })
+    let keyid = KeyId::parse(&wire.keyid).map_err(|_| EnvelopeError::KeyId {
+        found: shown(&wire.keyid),
+    })?;
+    let bytes = STANDARD
+        .decode(&wire.sig)
+        .ok()
+        .and_then(|bytes| bytes.try_into().ok());
+    Ok(Signature {
+        keyid,
+        bytes: bytes.ok_or(EnvelopeError::Base64 { part: "signature" })?,
+    })
 }
 
 /// Counts keys, not signatures: a key that signed twice, or that is listed twice, counts once.
@@ -219,7 +279,10 @@ fn verify_threshold(
     threshold: usize,
 ) -> Result<Verified, EnvelopeError> {
     if threshold == 0 || threshold > keys.len() {
-        return Err(EnvelopeError::Threshold { threshold, keys: keys.len() });
+        return Err(EnvelopeError::Threshold {
+            threshold,
+            keys: keys.len(),
+        });
     }
     let message = pae(payload_type, payload);
     let mut signers: Vec<&PublicKey> = Vec::new();
@@ -232,10 +295,17 @@ fn verify_threshold(
         }
     }
     if signers.len() < threshold {
-        return Err(EnvelopeError::Unverified { verified: signers.len(), threshold });
+        return Err(EnvelopeError::Unverified {
+            verified: signers.len(),
+            threshold,
+        });
     }
     let keyids = signers.into_iter().map(PublicKey::keyid).collect();
-    Ok(Verified { digest: Sha256Digest::of(&message), payload: payload.to_vec(), keyids })
+    Ok(Verified {
+        digest: Sha256Digest::of(&message),
+        payload: payload.to_vec(),
+        keyids,
+    })
 }
 
 /// One ledger event or evidence document as it is stored: a [`SignedDocument`] with exactly one signature.
@@ -247,7 +317,11 @@ pub struct Envelope {
 
 impl Envelope {
     /// Signs `payload` with one key.
-    pub(crate) fn sign(payload_type: &str, payload: &[u8], key: &SecretKey) -> Result<Self, EnvelopeError> {
+    pub(crate) fn sign(
+        payload_type: &str,
+        payload: &[u8],
+        key: &SecretKey,
+    ) -> Result<Self, EnvelopeError> {
         Self::from_document(SignedDocument::sign(payload_type, payload, &[key])?)
     }
 
@@ -258,8 +332,14 @@ impl Envelope {
 
     fn from_document(document: SignedDocument) -> Result<Self, EnvelopeError> {
         match document.signatures.as_slice() {
-            [signature] => Ok(Self { signature: signature.clone(), document }),
-            more => Err(EnvelopeError::SignatureCount { found: more.len(), expected: "exactly 1" }),
+            [signature] => Ok(Self {
+                signature: signature.clone(),
+                document,
+            }),
+            more => Err(EnvelopeError::SignatureCount {
+                found: more.len(),
+                expected: "exactly 1",
+            }),
         }
     }
 
@@ -285,7 +365,8 @@ impl Envelope {
 
     /// Hands out the payload if `key` signed it as `payload_type`.
     pub fn verify(&self, payload_type: &str, key: &PublicKey) -> Result<Verified, EnvelopeError> {
-        self.document.verify(payload_type, std::slice::from_ref(key), 1)
+        self.document
+            .verify(payload_type, std::slice::from_ref(key), 1)
     }
 }
 
@@ -312,63 +393,4 @@ impl Verified {
     pub fn keyids(&self) -> &[KeyId] {
         &self.keyids
     }
-}
-
-#[derive(Deserialize)]
-struct ForeignWire {
-    payload: String,
-    #[serde(rename = "payloadType")]
-    payload_type: String,
-    signatures: Vec<ForeignSignature>,
-}
-
-#[derive(Deserialize)]
-struct ForeignSignature {
-    sig: String,
-}
-
-/// An envelope made by somebody else, read as liberally as DSSE demands: both base64 alphabets, any member order and
-/// white space, unknown members ignored, key ids not even looked at. Repeated members are refused all the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignEnvelope {
-    payload_type: String,
-    payload: Vec<u8>,
-    signatures: Vec<[u8; 64]>,
-}
-
-impl ForeignEnvelope {
-    /// Reads an envelope of at most [`MAX_ENVELOPE`] bytes. Signatures that are not 64 bytes long are left out: they
-    /// are of another algorithm.
-    pub fn parse(bytes: &[u8]) -> Result<Self, EnvelopeError> {
-        json::read(bytes, MAX_ENVELOPE)?;
-        let wire: ForeignWire = serde_json::from_slice(bytes)
-            .map_err(|error| JsonError::Shape { reason: shown(&error.to_string()) })?;
-        check_count(wire.signatures.len())?;
-        let payload = either_alphabet(&wire.payload).ok_or(EnvelopeError::Base64 { part: "payload" })?;
-        let mut signatures = Vec::new();
-        for signature in &wire.signatures {
-            let bytes = either_alphabet(&signature.sig).ok_or(EnvelopeError::Base64 { part: "signature" })?;
-            signatures.extend(<[u8; 64]>::try_from(bytes).ok());
-        }
-        Ok(Self { payload_type: wire.payload_type, payload, signatures })
-    }
-
-    /// The payload type, unverified.
-    pub fn payload_type(&self) -> &str {
-        &self.payload_type
-    }
-
-    /// Hands out the payload if at least `threshold` *distinct* keys of `keys` signed it as `payload_type`.
-    pub fn verify(&self, payload_type: &str, keys: &[PublicKey], threshold: usize) -> Result<Verified, EnvelopeError> {
-        let signatures = self.signatures.iter().copied();
-        verify_threshold(&self.payload_type, &self.payload, signatures, payload_type, keys, threshold)
-    }
-}
-
-fn either_alphabet(text: &str) -> Option<Vec<u8>> {
-    const CONFIG: GeneralPurposeConfig =
-        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    const STANDARD_LIBERAL: GeneralPurpose = GeneralPurpose::new(&STANDARD_ALPHABET, CONFIG);
-    const URL_SAFE_LIBERAL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE_ALPHABET, CONFIG);
-    STANDARD_LIBERAL.decode(text).or_else(|_| URL_SAFE_LIBERAL.decode(text)).ok()
 }

@@ -1,0 +1,126 @@
+//! Which paths may be shown to a program at all.
+
+use super::*;
+
+fn refused(result: Result<Outcome, SandboxError>) -> String {
+    match result {
+        Err(reason @ SandboxError::BadPath { .. }) => reason.to_string(),
+        other => panic!("expected a refused path, got {other:?}"),
+    }
+}
+
+// Break: `TOO_WIDE` in `paths::checked`.
+#[tokio::test]
+async fn whole_systems_homes_and_relative_paths_are_refused() {
+    let home = std::env::var("HOME").unwrap();
+    let sandbox = sandbox(Mode::Landlock).await;
+    for path in [
+        "/",
+        "/etc",
+        "/home",
+        "/root",
+        "/tmp",
+        "/var",
+        "/proc/self",
+        "/dev/shm",
+        "relative",
+        "/usr/../etc",
+        &home,
+    ] {
+        for writable in [true, false] {
+            let tree = place();
+            let mut command = script("true", tree.path());
+            if writable {
+                command.writable.push(path.into());
+            } else {
+                command.readable.push(path.into());
+            }
+            refused(sandbox.run(&command).await);
+        }
+    }
+}
+
+// Break: the `is_symlink` check of `paths::grants`.
+#[tokio::test]
+async fn a_link_cannot_choose_what_becomes_writable() {
+    let (tree, victim) = (place(), place());
+    std::fs::create_dir(victim.path().join("deep")).unwrap();
+    std::os::unix::fs::symlink(victim.path(), tree.path().join("link")).unwrap();
+    for mode in CONFINED {
+        let mut command = script("true", tree.path());
+        command.writable.push(tree.path().join("link"));
+        assert!(refused(run(mode, &command).await).contains("symbolic link"));
+        let mut command = script("true", tree.path());
+        command.writable.push(tree.path().join("link/deep"));
+        assert!(refused(run(mode, &command).await).contains("symbolic link"));
+    }
+}
+
+// Break: `launcher.starts_with(&real)` in `paths::grants`.
+#[tokio::test]
+async fn the_binary_that_confines_cannot_be_made_writable() {
+    let tree = place();
+    let mut command = script("true", tree.path());
+    command.writable.push(
+        std::fs::canonicalize(launcher())
+            .unwrap()
+            .parent()
+            .unwrap()
+            .to_owned(),
+    );
+    assert!(refused(run(Mode::Landlock, &command).await).contains("caretaker binary"));
+}
+
+#[tokio::test]
+async fn the_program_starts_only_where_it_may_be() {
+    let (tree, other) = (place(), place());
+    let mut command = script("true", tree.path());
+    command.directory = other.path().to_owned();
+    refused(run(Mode::Bubblewrap, &command).await);
+    command.directory = tree.path().join("missing");
+    refused(run(Mode::Bubblewrap, &command).await);
+}
+
+// Break: `without_credentials` in `paths::grants`.
+#[tokio::test]
+async fn a_toolchain_is_shown_without_the_credentials_beside_it() {
+    let home = place();
+    let cargo = home.path().join(".cargo");
+    std::fs::create_dir_all(cargo.join("bin")).unwrap();
+    std::fs::write(cargo.join("bin/tool"), "tool").unwrap();
+    std::fs::write(cargo.join("config.toml"), "config").unwrap();
+    std::fs::write(cargo.join("credentials.toml"), "token").unwrap();
+    std::os::unix::fs::symlink("credentials.toml", cargo.join("alias")).unwrap();
+    for mode in CONFINED {
+        let tree = place();
+        let text = format!(
+            "cd {0} && cat bin/tool config.toml; cat credentials.toml alias; echo x > new",
+            cargo.display()
+        );
+        let mut command = script(&text, tree.path());
+        command.readable.push(cargo.clone());
+        let outcome = run(mode, &command).await.unwrap();
+        assert_eq!(
+            outcome.stdout.text(),
+            "toolconfig",
+            "{mode}: {}",
+            outcome.stderr.text()
+        );
+        assert!(!cargo.join("new").exists());
+        command.readable = vec![cargo.join("credentials.toml")];
+        assert!(refused(run(mode, &command).await).contains("credentials"));
+    }
+}
+
+// Break: the sort by depth in `paths::grants`.
+#[tokio::test]
+async fn a_part_of_the_tree_can_be_read_only_with_bubblewrap() {
+    let tree = place();
+    std::fs::create_dir(tree.path().join(".git")).unwrap();
+    let mut command = script("echo x > a && echo x > .git/config", tree.path());
+    command.readable.push(tree.path().join(".git"));
+    let outcome = run(Mode::Bubblewrap, &command).await.unwrap();
+    assert!(!outcome.status.success());
+    assert!(tree.path().join("a").exists() && !tree.path().join(".git/config").exists());
+    assert!(refused(run(Mode::Landlock, &command).await).contains("install bubblewrap"));
+}
