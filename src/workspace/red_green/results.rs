@@ -82,10 +82,13 @@ fn python_names(printed: &str, file: &str, name: &str) -> bool {
     }
     let own = before(printed, ' ');
     if printed.contains("._FailedTest") {
-        let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py"));
+        let stem = file
+            .rsplit('/')
+            .next()
+            .and_then(|name| name.strip_suffix(".py"));
         return own.rsplit('.').next() == stem;
     }
-    own == name || (own == file && own.ends_with(".py"))
+    own == name || own == file
 }
 
 /// `3 - name`, `name (1.5ms)`, `file > suite > name 3ms`; a file that cannot be loaded is reported by its path.
@@ -95,15 +98,24 @@ fn javascript_names(printed: &str, file: &str, name: &str) -> bool {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     });
     let text = numbered.map_or(printed, |(_, rest)| rest).trim();
-    let timed = text.rsplit_once(' ').filter(|(_, last)| last.ends_with("ms") || last.ends_with("ms)"));
-    let text = timed.map_or(text, |(rest, _)| rest.trim_end_matches([' ', '(']).trim_end());
+    let timed = text
+        .rsplit_once(' ')
+        .filter(|(_, last)| last.ends_with("ms") || last.ends_with("ms)"));
+    let text = timed.map_or(text, |(rest, _)| {
+        rest.trim_end_matches([' ', '(']).trim_end()
+    });
     // `(3 ms)` has a blank inside.
     let text = text
         .rsplit_once(" (")
-        .filter(|(_, rest)| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+        .filter(|(_, rest)| {
+            rest.bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        })
         .map_or(text, |(rest, _)| rest);
     let last = text.rsplit(['›', '>']).next().unwrap_or(text).trim();
-    last == name || text == name || (!file.is_empty() && (text == file || text.ends_with(&format!("/{file}"))))
+    last == name
+        || text == name
+        || (!file.is_empty() && (text == file || text.ends_with(&format!("/{file}"))))
 }
 
 fn rust(text: &str) -> Results {

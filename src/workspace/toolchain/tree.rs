@@ -126,9 +126,9 @@ impl<'a> ProjectTree<'a> {
 fn is_searched(directory: &str) -> bool {
     directory.is_empty()
         || (directory.split('/').count() <= DEPTH
-            && !directory
-                .split('/')
-                .any(|part| (part.starts_with('.') && part != ".config") || SKIPPED.contains(&part)))
+            && !directory.split('/').any(|part| {
+                (part.starts_with('.') && part != ".config") || SKIPPED.contains(&part)
+            }))
 }
 
 /// Whether `directory` is `root` or lies below it.

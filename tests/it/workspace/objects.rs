@@ -12,7 +12,7 @@ use crate::support;
 #[derive(Default)]
 struct Level {
     leaves: Vec<(Vec<u8>, String, String)>,
-    below: BTreeMap<Vec<u8>, Level>,
+    below: BTreeMap<Vec<u8>, Self>,
 }
 
 impl Level {
@@ -81,6 +81,21 @@ fn the_golden_trees_give_the_golden_digest() {
             .digest()
             .to_string(),
         golden["empty_change_digest"].as_str().unwrap()
+    );
+    // The same through the command, as a person or a script would ask for it.
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_caretaker"))
+        .args(["change", "digest", "--json", "--repo"])
+        .arg(bench.repository.path())
+        .args([base.to_string(), head.to_string()])
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["digest"], golden["change_digest"]);
+    assert_eq!(
+        document["count"],
+        golden["entries"].as_array().unwrap().len()
     );
     // Its blobs are missing, so that nothing can be said about lines.
     assert_eq!(bench.repository.measure(&change).unwrap().lines, None);
@@ -244,6 +259,8 @@ fn replacement_objects_and_grafts_have_no_say() {
         .unwrap();
     assert_eq!(change, of_git(&bench, old, new));
     assert_eq!(bench.repository.commit_tree(head).unwrap(), new);
+    bench.git(&["replace", &new.to_string(), &old.to_string()], b"");
+    assert_eq!(bench.repository.change_set(old, new).unwrap(), change);
 
     std::fs::create_dir_all(bench.repository.path().join("info")).unwrap();
     std::fs::write(

@@ -224,6 +224,9 @@ const PYTHON_TEST: &str = "import unittest\nimport sums\n\nclass T(unittest.Test
 
 #[test]
 fn a_real_python_fix_is_proven_and_a_special_case_is_not() {
+    if !has("python3") {
+        return;
+    }
     let sum = |body: &str| format!("def add(a, b):\n    return {body}\n");
     let base = sum("a - b");
     let added =
@@ -263,5 +266,160 @@ fn a_real_python_fix_is_proven_and_a_special_case_is_not() {
             }
             (other, expected) => panic!("{other:?} instead of {expected:?}"),
         }
+    }
+}
+
+/// Whether a program is here; without it the test says so and counts as skipped, in CI it fails.
+fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    assert!(
+        found || std::env::var_os("CI").is_none(),
+        "{program} is missing in CI"
+    );
+    if !found {
+        eprintln!("SKIPPED: {program} is not installed");
+    }
+    found
+}
+
+#[test]
+fn a_real_node_fix_is_proven() {
+    if !has("node") {
+        return;
+    }
+    let bench = Bench::new();
+    let source = |operator: &str| format!("exports.add = (a, b) => a {operator} b;\n");
+    let test = |more: &str| {
+        format!(
+            "const test = require('node:test');\nconst assert = require('node:assert');\nconst {{ add }} = require('./sum.js');\ntest('zero', () => {{ assert.equal(add(0, 0), 0); }});\n{more}"
+        )
+    };
+    let (base, fix) = (source("-"), source("+"));
+    let (old, new) = (
+        test(""),
+        test("test('adds one', () => { assert.equal(add(1, 1), 2); });\n"),
+    );
+    let plan = planned(
+        &bench,
+        &[
+            ("package.json", "{}"),
+            ("sum.js", &base),
+            ("sum.test.js", &old),
+        ],
+        &[
+            ("package.json", "{}"),
+            ("sum.js", &fix),
+            ("sum.test.js", &new),
+        ],
+    );
+    match really(&bench, &plan) {
+        Verdict::Proven(proof) => assert_eq!(proof.redness, Redness::AddedTestFailed),
+        other @ Verdict::Unproven(..) => panic!("{other:?}"),
+    }
+}
+
+/// The verdict on red when a runner prints this for a fix that adds one test.
+fn redness(
+    common: (&str, &str),
+    source: &str,
+    test: (&str, &str),
+    printed: &'static str,
+) -> Result<Redness, &'static str> {
+    let bench = Bench::new();
+    let plan = planned(
+        &bench,
+        &[common, (source, "old")],
+        &[common, (source, "new"), test],
+    );
+    let trees = ScratchTrees {
+        red: PathBuf::from("red"),
+        green: PathBuf::from("green"),
+        base_on_fix: PathBuf::from("base-on-fix"),
+    };
+    let runner = Scripted(vec![
+        ("red", TestStatus::Exited(1), printed),
+        ("green", TestStatus::Exited(0), ""),
+        ("base-on-fix", TestStatus::Exited(0), ""),
+    ]);
+    match block_on(prove(&plan, &trees, &runner, TestLimits::default())).unwrap() {
+        Verdict::Proven(proof) => Ok(proof.redness),
+        Verdict::Unproven(unproven, _) => Err(unproven.reason.as_str()),
+    }
+}
+
+const OTHER: Result<Redness, &str> = Err("added-test-passes-on-base");
+const ADDED: Result<Redness, &str> = Ok(Redness::AddedTestFailed);
+const UNREAD: Result<Redness, &str> = Ok(Redness::RunFailed);
+
+// Break it: compare names with `contains` in `results::names`; a test named after a part of every failure then counts.
+#[test]
+fn of_python_failures_one_must_be_the_added_test() {
+    let test = ("tests/test_new.py", "def test_one():\n    assert f()\n");
+    for (printed, expected) in [
+        (
+            "FAIL: test_one (test_new.test_one)\nRan 2 tests in 0.1s\nFAILED (failures=1)\n",
+            ADDED,
+        ),
+        (
+            "FAIL: test_old (test_new.test_one.T)\nRan 2 tests in 0.1s\n",
+            OTHER,
+        ),
+        (
+            "ERROR: tests.test_new (unittest.loader._FailedTest.tests.test_new)\nRan 1 test in 0.1s\n",
+            ADDED,
+        ),
+        (
+            "FAILED tests/test_new.py::T::test_one[1-x] - assert 1\n==== 1 failed in 0.1s ====\n",
+            ADDED,
+        ),
+        (
+            "ERROR tests/test_new.py - ImportError\n==== 1 error in 0.1s ====\n",
+            ADDED,
+        ),
+        (
+            "FAILED tests/test_new.py::test_old\n==== 1 failed ====\n",
+            OTHER,
+        ),
+        ("No module named pytest\n", UNREAD),
+    ] {
+        let verdict = redness(("setup.py", ""), "a.py", test, printed);
+        assert_eq!(verdict, expected, "{printed}");
+    }
+}
+
+#[test]
+fn of_node_failures_one_must_be_the_added_test() {
+    let test = ("a.test.js", "test('one', () => { expect(f()).toBe(1); });");
+    let manifest = r#"{"scripts":{"test":"x"}}"#;
+    for (printed, expected) in [
+        ("not ok 1 - one\n", ADDED),
+        ("\u{1b}[31m✖ one (0.5ms)\u{1b}[39m\n", ADDED),
+        ("  ✕ one (3 ms)\n", ADDED),
+        (" × a.test.js > suite > one 3ms\n", ADDED),
+        ("  1) one\n", ADDED),
+        ("not ok 1 - /tree/a.test.js\n", ADDED),
+        ("not ok 1 - one more\nok 2 - one\n", OTHER),
+        ("✓ one\n✕ someone\n", OTHER),
+        ("Cannot find module\n", UNREAD),
+    ] {
+        let verdict = redness(("package.json", manifest), "a.js", test, printed);
+        assert_eq!(verdict, expected, "{printed}");
+    }
+}
+
+#[test]
+fn of_go_failures_one_must_be_the_added_test() {
+    let test = (
+        "a_test.go",
+        "package a\nfunc TestOne(t *testing.T) { t.Error(1) }\n",
+    );
+    for (printed, expected) in [
+        ("--- FAIL: TestOne (0.00s)\nFAIL\nFAIL\ta\t0.1s\n", ADDED),
+        ("--- FAIL: TestOne/sub (0.00s)\nFAIL\n", ADDED),
+        ("--- FAIL: TestOneMore (0.00s)\nFAIL\n", OTHER),
+        ("FAIL\ta [build failed]\nok  \tb\t0.1s\n", UNREAD),
+    ] {
+        let verdict = redness(("go.mod", "module a"), "a.go", test, printed);
+        assert_eq!(verdict, expected, "{printed}");
     }
 }

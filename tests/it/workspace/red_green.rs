@@ -209,6 +209,9 @@ fn a_test_module_in_a_file_of_its_own_is_a_test_file() {
     );
 }
 
+const NEW_FILE: (&str, &str) = ("tests/new.rs", "#[test] fn new() {}");
+const PY: (&str, &str) = ("test_new.py", "def test_new():\n    assert f()\n");
+const JS: (&str, &str) = ("a.test.js", "test('new', () => {});");
 const FIXED: (&str, &str) = ("src/lib.rs", "fn fixed() {}\n");
 const BROKEN: (&str, &str) = ("src/lib.rs", "fn broken() {}\n");
 
@@ -221,94 +224,82 @@ fn rust_tests(base: &str, fix: &str) -> &'static str {
     )
 }
 
+const OLD: &str = "#[test] fn old() { assert_eq!(a(), 3); }";
+const NEW: &str = "#[test] fn new() { assert!(x()); }";
+
+/// What becomes of [`OLD`] beside a new test, and what that is called.
+const LOSSES: &[(&str, &str)] = &[
+    ("", "test-deleted"),
+    ("fn old() { assert_eq!(a(), 3); }", "test-deleted"),
+    (
+        "#[cfg(x)] mod m { #[test] fn old() { assert_eq!(a(), 3); } }",
+        "test-deleted",
+    ),
+    (
+        "#[test] #[ignore] fn old() { assert_eq!(a(), 3); }",
+        "test-skipped",
+    ),
+    (
+        "#[ignore = \"x\"] #[test] fn old() { assert_eq!(a(), 3); }",
+        "test-skipped",
+    ),
+    (
+        "#[test] #[cfg(any())] fn old() { assert_eq!(a(), 3); }",
+        "test-skipped",
+    ),
+    (
+        "#![cfg(any())] #[test] fn old() { assert_eq!(a(), 3); }",
+        "test-skipped",
+    ),
+    ("#[test] fn old() { assert_eq!(a(), 4); }", "test-weakened"),
+    ("#[test] fn old() { assert!(a() > 0); }", "test-weakened"),
+    (
+        "#[test] fn old() { /* assert_eq!(a(), 3); */ }",
+        "test-weakened",
+    ),
+    (
+        "#[test] fn old() { \"assert_eq!(a(), 3)\"; }",
+        "test-weakened",
+    ),
+    (
+        "#[test] fn old() { return; assert_eq!(a(), 3); }",
+        "test-weakened",
+    ),
+    (
+        "#[test] #[should_panic] fn old() { assert_eq!(a(), 3); }",
+        "test-weakened",
+    ),
+];
+
 #[test]
 fn a_rust_test_may_not_be_taken_away_skipped_or_weakened() {
-    let new = "#[test] fn new() { assert!(x()); }";
-    let old = "#[test] fn old() { assert_eq!(a(), 3); }";
-    for (base, fix, expected) in [
-        (old, new.to_owned(), "test-deleted"),
-        (
-            old,
-            format!("#[test] #[ignore] fn old() {{ assert_eq!(a(), 3); }} {new}"),
-            "test-skipped",
-        ),
-        (
-            old,
-            format!("#[ignore = \"x\"] #[test] fn old() {{ assert_eq!(a(), 3); }} {new}"),
-            "test-skipped",
-        ),
-        (
-            old,
-            format!("#[test] #[cfg(any())] fn old() {{ assert_eq!(a(), 3); }} {new}"),
-            "test-skipped",
-        ),
-        (old, format!("#![cfg(any())] {old} {new}"), "test-skipped"),
-        (
-            old,
-            format!("#[cfg(feature = \"x\")] mod m {{ {old} }} {new}"),
-            "test-deleted",
-        ),
-        (
-            old,
-            format!("#[test] fn old() {{ assert_eq!(a(), 4); }} {new}"),
-            "test-weakened",
-        ),
-        (
-            old,
-            format!("#[test] fn old() {{ assert!(a() > 0); }} {new}"),
-            "test-weakened",
-        ),
-        (
-            old,
-            format!("#[test] fn old() {{ /* assert_eq!(a(), 3); */ }} {new}"),
-            "test-weakened",
-        ),
-        (
-            old,
-            format!("#[test] fn old() {{ \"assert_eq!(a(), 3)\"; }} {new}"),
-            "test-weakened",
-        ),
-        (
-            old,
-            format!("#[test] fn old() {{ return; assert_eq!(a(), 3); }} {new}"),
-            "test-weakened",
-        ),
-        (
-            old,
-            format!("#[test] #[should_panic] fn old() {{ assert_eq!(a(), 3); }} {new}"),
-            "test-weakened",
-        ),
-        (
-            old,
-            format!("fn old() {{ assert_eq!(a(), 3); }} {new}"),
-            "test-deleted",
-        ),
-        (old, old.to_owned(), "no-test-added"),
-        (
-            old,
-            format!("{old} #[test] #[ignore] fn new() {{}}"),
-            "no-test-added",
-        ),
-        (old, format!("{old} fn helper() {{}}"), "no-test-added"),
-        (
-            "mod m { #[test] fn old() {} }",
-            format!("#[cfg(x)] mod m {{ #[test] fn old() {{}} }} {new}"),
-            "test-skipped",
-        ),
-        (
-            "proptest! { #[test] fn old(x in 0..9) { prop_assert!(x < 9); } }",
-            format!("proptest! {{ #[test] fn old(x in 0..9) {{ }} }} {new}"),
-            "test-weakened",
-        ),
-    ] {
-        assert_eq!(rust_tests(base, &fix), expected, "{fix}");
+    for (fix, expected) in LOSSES {
+        assert_eq!(rust_tests(OLD, &format!("{fix} {NEW}")), *expected, "{fix}");
     }
     let deleted = reason(
         RUST,
-        &[BROKEN, ("tests/a.rs", old)],
-        &[FIXED, ("tests/b.rs", new)],
+        &[BROKEN, ("tests/a.rs", OLD)],
+        &[FIXED, ("tests/b.rs", NEW)],
     );
     assert_eq!(deleted, "test-deleted");
+}
+
+#[test]
+fn modules_and_macros_around_a_rust_test_count_too() {
+    let module = "mod m { #[test] fn old() {} }";
+    let gated = format!("#[cfg(x)] {module} {NEW}");
+    assert_eq!(rust_tests(module, &gated), "test-skipped");
+    let property = "proptest! { #[test] fn old(x in 0..9) { prop_assert!(x < 9); } }";
+    let emptied = format!("proptest! {{ #[test] fn old(x in 0..9) {{ }} }} {NEW}");
+    assert_eq!(rust_tests(property, &emptied), "test-weakened");
+}
+
+#[test]
+fn a_fix_without_a_new_test_that_runs_is_not_proven() {
+    for more in ["", "#[test] #[ignore] fn new() {}", "fn helper() {}"] {
+        let fix = format!("{OLD} {more}");
+        assert_eq!(rust_tests(OLD, &fix), "no-test-added", "{more}");
+    }
 }
 
 #[test]
@@ -375,7 +366,6 @@ fn a_fix_of_tests_alone_fixes_nothing() {
 // Break it: let `guard::objection` look at test files only; each of these then passes on every tree.
 #[test]
 fn a_fix_may_not_decide_how_its_tests_are_run() {
-    const NEW: (&str, &str) = ("tests/new.rs", "#[test] fn new() {}");
     for file in [
         (
             ".cargo/config.toml",
@@ -388,7 +378,7 @@ fn a_fix_may_not_decide_how_its_tests_are_run() {
             "[package]\nname = \"a\"\n[lib]\ntest = false\n[dependencies]\n",
         ),
     ] {
-        let name = reason(RUST, &[BROKEN], &[FIXED, NEW, file]);
+        let name = reason(RUST, &[BROKEN], &[FIXED, NEW_FILE, file]);
         assert_eq!(name, "test-configuration-changed", "{file:?}");
     }
     ready(
@@ -396,14 +386,13 @@ fn a_fix_may_not_decide_how_its_tests_are_run() {
         &[BROKEN],
         &[
             FIXED,
-            NEW,
+            NEW_FILE,
             (
                 "Cargo.toml",
                 "[package]\nname = \"a\"\n[dependencies]\nb = \"1\"\n",
             ),
         ],
     );
-    const PY: (&str, &str) = ("test_new.py", "def test_new():\n    assert f()\n");
     for file in [
         ("unittest.py", "def main(): pass"),
         ("unittest/__init__.py", ""),
@@ -413,7 +402,6 @@ fn a_fix_may_not_decide_how_its_tests_are_run() {
         let name = reason(PYTHON, &[("a.py", "x")], &[("a.py", "y"), PY, file]);
         assert_eq!(name, "test-configuration-changed", "{file:?}");
     }
-    const JS: (&str, &str) = ("a.test.js", "test('new', () => {});");
     let script = ("package.json", r#"{"scripts":{"test":"exit 0"}}"#);
     let name = reason(NODE, &[("a.js", "x")], &[("a.js", "y"), JS, script]);
     assert_eq!(name, "test-configuration-changed");
@@ -427,13 +415,12 @@ fn a_fix_may_not_decide_how_its_tests_are_run() {
 
 #[test]
 fn code_may_not_find_out_that_it_is_tested() {
-    const NEW: (&str, &str) = ("tests/new.rs", "#[test] fn new() {}");
     for fix in [
         "fn broken() { if cfg!(test) { 1 } else { 2 } }",
         "#[cfg(not(test))] fn broken() {} #[cfg(any(test, x))] fn broken() {}",
         "fn broken() { std::env::var(\"RUST_TEST_THREADS\"); }",
     ] {
-        let name = reason(RUST, &[BROKEN], &[("src/lib.rs", fix), NEW]);
+        let name = reason(RUST, &[BROKEN], &[("src/lib.rs", fix), NEW_FILE]);
         assert_eq!(name, "source-knows-tests", "{fix}");
     }
     let name = reason(

@@ -40,6 +40,9 @@ fn what_is_no_bare_repository_is_not_taken_for_one() {
     );
     let error = open_read_only(sha256.path()).unwrap_err().to_string();
     assert!(error.contains("SHA-1"), "{error}");
+
+    let error = open_read_only(&other.path().join("absent")).unwrap_err();
+    assert!(error.to_string().contains("no git repository"), "{error}");
 }
 
 #[test]

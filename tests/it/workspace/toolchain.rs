@@ -125,7 +125,15 @@ fn the_usual_projects_are_run_by_their_own_tools() {
             &[("Makefile", "check:\n"), ("go.mod", "module x")],
             "go test ./...",
         ),
-        (&[("mix.exs", "")], "mix test"),
+    ] {
+        assert_eq!(command(listing), expected, "{listing:?}");
+    }
+}
+
+#[test]
+fn the_others_are_run_by_theirs() {
+    for (listing, expected) in [
+        (&[("mix.exs", "")][..], "mix test"),
         (&[("a.sln", "")], "dotnet test"),
         (&[("Gemfile", ""), (".rspec", "")], "bundle exec rspec"),
         (&[("justfile", "test:\n  x\n")], "just test"),
