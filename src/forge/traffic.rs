@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use super::error::ForgeError;
 use super::state::locked;
@@ -199,14 +198,4 @@ fn sprung<T>(traps: &Mutex<Vec<Trap<T>>>, method: &str, path: &str) -> Vec<T> {
         .extract_if(.., |trap| trap.left == 0)
         .map(|trap| trap.load)
         .collect()
-}
-
-impl FaultAction {
-    /// How long the request waits before it is carried out.
-    pub(crate) fn delay(&self) -> Option<Duration> {
-        match self {
-            Self::Delay(milliseconds) => Some(Duration::from_millis(*milliseconds)),
-            _ => None,
-        }
-    }
 }

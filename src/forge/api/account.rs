@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
+use super::super::render;
+use super::super::state::{Shared, TOKEN_OWNER};
 use super::{Answer, Call, Credentials, RATE_LIMIT, Refusal, Reply};
-use crate::forge::render;
-use crate::forge::state::{Shared, TOKEN_OWNER};
 
 /// `GET /user`
 pub(crate) fn user(shared: &Shared, call: &Call) -> Answer {

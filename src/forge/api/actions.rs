@@ -1,10 +1,10 @@
 //! Workflow runs, their attempts, jobs and logs.
 
+use super::super::render;
+use super::super::state::{Attempt, Job, Repository, RepositoryState, Run};
 use super::paging::{Page, counted, linked};
 use super::routes::Scene;
 use super::{Answer, Body, Refusal, Reply};
-use crate::forge::render;
-use crate::forge::state::{Attempt, Job, Repository, RepositoryState, Run};
 
 /// With any filter the list ends here and `total_count` knows no more.
 const FILTERED: usize = 1_000;

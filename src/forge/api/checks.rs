@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use super::super::git::ObjectId;
+use super::super::render;
+use super::super::state::{CheckRun, RepositoryState, Status, TOKEN_OWNER};
 use super::objects::resolved;
 use super::paging::counted;
 use super::routes::Scene;
 use super::{Answer, Refusal, Reply, required_text, text};
-use crate::forge::git::ObjectId;
-use crate::forge::render;
-use crate::forge::state::{CheckRun, RepositoryState, Status, TOKEN_OWNER};
 
 /// Every check run of a commit, oldest first: those that apps made and one for each job of its workflow runs.
 pub(crate) fn check_runs(state: &RepositoryState, sha: Option<&ObjectId>) -> Vec<CheckRun> {

@@ -1,11 +1,11 @@
 //! Comparing two commits.
 
+use super::super::git::ObjectId;
+use super::super::render;
 use super::objects::resolved;
 use super::paging::{Page, linked};
 use super::routes::Scene;
 use super::{Answer, Refusal, Reply};
-use crate::forge::git::ObjectId;
-use crate::forge::render;
 
 /// GitHub lists so many files and says nothing about the others.
 const FILES: usize = 300;

@@ -1,9 +1,9 @@
 //! Comments of a pull request's conversation.
 
+use super::super::render;
+use super::super::state::{Comment, RepositoryState, TOKEN_OWNER};
 use super::routes::Scene;
 use super::{Answer, Refusal, Reply, required_text};
-use crate::forge::render;
-use crate::forge::state::{Comment, RepositoryState, TOKEN_OWNER};
 
 /// GitHub takes no longer comments and descriptions, in characters.
 pub(crate) const TEXT_LIMIT: usize = 65_536;

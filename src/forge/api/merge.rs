@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use super::pulls::number_of;
-use super::routes::Scene;
-use super::{Answer, Refusal, Reply, text};
-use crate::forge::error::ForgeError;
-use crate::forge::git::{CommitFacts, NewCommit, ObjectId, Person};
-use crate::forge::state::{
+use super::super::error::ForgeError;
+use super::super::git::{CommitFacts, NewCommit, ObjectId, Person};
+use super::super::state::{
     Account, Ending, MERGER, PullRequest, PullState, ReferenceUpdate, Repository, RepositoryState,
     TOKEN_OWNER,
 };
+use super::pulls::number_of;
+use super::routes::Scene;
+use super::{Answer, Refusal, Reply, text};
 
 /// How somebody wants a pull request merged.
 pub(crate) struct MergeRequest {
@@ -193,7 +193,7 @@ fn squash_commit(
     let now = (repository.now)();
     Ok(repository.git.commit_tree(&NewCommit {
         tree: &tree,
-        parents: &[tip.clone()],
+        parents: std::slice::from_ref(tip),
         author: &person(pull.user),
         authored: now,
         committer: &person(MERGER),

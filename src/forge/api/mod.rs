@@ -251,7 +251,7 @@ fn admitted(call: &Call) -> Result<(), Refusal> {
     }
 }
 
-/// Rate limit, media type, request id and ETag; and 304 where the client has this very answer.
+/// Rate limit, media type, request id and `ETag`; and 304 where the client has this very answer.
 fn with_common_headers(shared: &Shared, call: &Call, mut reply: Reply) -> Reply {
     if let Body::Json(value) = &reply.body
         && reply.status == 200

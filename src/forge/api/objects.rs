@@ -1,10 +1,10 @@
 //! Trees, blobs and commits.
 
+use super::super::encoding::base64_lines;
+use super::super::git::ObjectId;
+use super::super::render;
 use super::routes::Scene;
 use super::{Answer, Body, Refusal, Reply};
-use crate::forge::encoding::base64_lines;
-use crate::forge::git::ObjectId;
-use crate::forge::render;
 
 /// A recursive tree is cut after so many entries, or when its answer grows beyond so many bytes.
 const TREE_ENTRIES: usize = 100_000;

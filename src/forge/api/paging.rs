@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::super::encoding::percent_encoded_path;
+use super::super::state::Shared;
 use super::{Call, Reply};
-use crate::forge::encoding::percent_encoded_path;
-use crate::forge::state::Shared;
 
 /// Which part of a list is wanted.
 #[derive(Clone, Copy, Debug)]

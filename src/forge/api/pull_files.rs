@@ -1,10 +1,10 @@
 //! What a pull request changes, file by file and commit by commit.
 
+use super::super::render;
 use super::paging::{Page, array, linked};
 use super::pulls::number_of;
 use super::routes::Scene;
 use super::{Answer, Reply};
-use crate::forge::render;
 
 /// More files than these are never listed, and nothing says so.
 const FILES: usize = 3_000;

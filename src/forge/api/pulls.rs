@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use super::super::render;
+use super::super::state::{PullRequest, PullState, Repository, RepositoryState, TOKEN_OWNER};
 use super::conversation::TEXT_LIMIT;
 use super::routes::Scene;
 use super::{Answer, Refusal, Reply, flag, required_text, text};
-use crate::forge::render;
-use crate::forge::state::{PullRequest, PullState, Repository, RepositoryState, TOKEN_OWNER};
 
 /// A pull request's number out of the path.
 pub(crate) fn number_of(state: &RepositoryState, number: &str) -> Result<u64, Refusal> {
@@ -96,7 +96,7 @@ pub(crate) fn list(scene: Scene<'_>) -> Answer {
 }
 
 /// What a client sent to create a pull request.
-struct Draft {
+struct NewPull {
     title: String,
     body: Option<String>,
     head: String,
@@ -105,7 +105,7 @@ struct Draft {
     maintainer_can_modify: bool,
 }
 
-impl Draft {
+impl NewPull {
     fn read(object: &Map<String, Value>, owner: &str) -> Result<Self, Refusal> {
         let head = required_text(object, "head")?;
         let head = match head.split_once(':') {
@@ -115,7 +115,7 @@ impl Draft {
             Some(_) => return Err(Refusal::invalid_field("PullRequest", "head", "invalid")),
             None => head,
         };
-        let draft = Self {
+        let new = Self {
             title: required_text(object, "title")?,
             body: text(object, "body")?,
             head,
@@ -123,8 +123,8 @@ impl Draft {
             draft: flag(object, "draft")?.unwrap_or(false),
             maintainer_can_modify: flag(object, "maintainer_can_modify")?.unwrap_or(false),
         };
-        check_texts(Some(&draft.title), draft.body.as_deref())?;
-        Ok(draft)
+        check_texts(Some(&new.title), new.body.as_deref())?;
+        Ok(new)
     }
 }
 
@@ -148,8 +148,8 @@ fn check_texts(title: Option<&str>, body: Option<&str>) -> Result<(), Refusal> {
 pub(crate) fn create(scene: Scene<'_>) -> Answer {
     let object = scene.call.object()?;
     let mut state = scene.repository.current()?;
-    let draft = Draft::read(&object, &state.owner)?;
-    let pull = opened(scene.repository, &state, draft)?;
+    let new = NewPull::read(&object, &state.owner)?;
+    let pull = opened(scene.repository, &state, new)?;
     let number = pull.number;
     scene
         .repository
@@ -167,24 +167,24 @@ pub(crate) fn create(scene: Scene<'_>) -> Answer {
 fn opened(
     repository: &Repository,
     state: &RepositoryState,
-    draft: Draft,
+    new: NewPull,
 ) -> Result<PullRequest, Refusal> {
     let invalid = |field: &str| Refusal::invalid_field("PullRequest", field, "invalid");
     let base_sha = state
-        .tip(&draft.base)
+        .tip(&new.base)
         .cloned()
         .ok_or_else(|| invalid("base"))?;
     let head_sha = state
-        .tip(&draft.head)
+        .tip(&new.head)
         .cloned()
         .ok_or_else(|| invalid("head"))?;
     let same = |pull: &&PullRequest| {
-        pull.is_open() && pull.head_ref == draft.head && pull.base_ref == draft.base
+        pull.is_open() && pull.head_ref == new.head && pull.base_ref == new.base
     };
     if state.pulls.iter().find(same).is_some() {
         let message = format!(
             "A pull request already exists for {}:{}.",
-            state.owner, draft.head
+            state.owner, new.head
         );
         return Err(Refusal::invalid("PullRequest", message));
     }
@@ -192,30 +192,30 @@ fn opened(
     if comparison.merge_base.is_none() {
         let message = format!(
             "The {} branch has no history in common with {}",
-            draft.head, draft.base
+            new.head, new.base
         );
         return Err(Refusal::invalid("PullRequest", message));
     }
     if comparison.ahead.is_empty() {
         return Err(Refusal::invalid(
             "PullRequest",
-            format!("No commits between {} and {}", draft.base, draft.head),
+            format!("No commits between {} and {}", new.base, new.head),
         ));
     }
     let now = (repository.now)();
     Ok(PullRequest {
         id: repository.ids.next(),
         number: state.pulls.len() as u64 + 1,
-        title: draft.title,
-        body: draft.body,
+        title: new.title,
+        body: new.body,
         user: TOKEN_OWNER,
         state: PullState::Open,
-        draft: draft.draft,
+        draft: new.draft,
         auto_merge: false,
-        maintainer_can_modify: draft.maintainer_can_modify,
-        head_ref: draft.head,
+        maintainer_can_modify: new.maintainer_can_modify,
+        head_ref: new.head,
         head_sha,
-        base_ref: draft.base,
+        base_ref: new.base,
         base_sha,
         created_at: now,
         updated_at: now,

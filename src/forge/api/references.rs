@@ -1,11 +1,11 @@
 //! References and branches.
 
+use super::super::encoding::percent_encoded_path;
+use super::super::git::{ObjectId, valid_name};
+use super::super::render;
+use super::super::state::ReferenceUpdate;
 use super::routes::Scene;
 use super::{Answer, Refusal, Reply, flag, required_text};
-use crate::forge::encoding::percent_encoded_path;
-use crate::forge::git::{ObjectId, valid_name};
-use crate::forge::render;
-use crate::forge::state::ReferenceUpdate;
 
 /// `GET /repos/{owner}/{repo}/branches/{branch}`; the old name of a renamed branch redirects.
 pub(crate) fn branch(scene: Scene<'_>, name: &str) -> Answer {
@@ -37,8 +37,14 @@ pub(crate) fn branch(scene: Scene<'_>, name: &str) -> Answer {
 pub(crate) fn one(scene: Scene<'_>, name: &str) -> Answer {
     let state = scene.repository.current()?;
     let full = format!("refs/{name}");
-    let target = state.references.get(&full).ok_or_else(Refusal::not_found)?;
-    reference_reply(scene, &state, &full, target, 200)
+    let target = match state.references.get(&full) {
+        Some(target) => Some(target.clone()),
+        // The references of pull requests are GitHub's own: they can be read, and nothing else.
+        None if full.starts_with("refs/pull/") => scene.repository.git.resolve(&full, "commit")?,
+        None => None,
+    };
+    let target = target.ok_or_else(Refusal::not_found)?;
+    reference_reply(scene, &state, &full, &target, 200)
 }
 
 /// `GET /repos/{owner}/{repo}/git/matching-refs/{ref}`: everything that begins so, perhaps nothing.
@@ -76,7 +82,7 @@ pub(crate) fn matching(scene: Scene<'_>, prefix: &str) -> Answer {
 
 fn reference_reply(
     scene: Scene<'_>,
-    state: &crate::forge::state::RepositoryState,
+    state: &super::super::state::RepositoryState,
     name: &str,
     target: &ObjectId,
     status: u16,

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
+use super::super::render;
 use super::routes::Scene;
 use super::{Answer, Reply};
-use crate::forge::render;
 
 /// `GET /repos/{owner}/{repo}`
 pub(crate) fn show(scene: Scene<'_>) -> Answer {

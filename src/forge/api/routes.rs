@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use super::super::encoding::percent_encoded_path;
+use super::super::state::{Location, Repository, Shared};
 use super::{
     Answer, Call, Credentials, Refusal, Reply, account, actions, checks, compare, conversation,
     merge, objects, pull_files, pulls, references, repositories,
 };
-use crate::forge::encoding::percent_encoded_path;
-use crate::forge::state::{Location, Repository, Shared};
 
 /// One request to one repository.
 #[derive(Clone, Copy)]

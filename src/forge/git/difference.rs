@@ -1,7 +1,7 @@
 //! What one commit changes against another, as pull requests and comparisons show it.
 
+use super::super::error::ForgeError;
 use super::{Git, ObjectId};
-use crate::forge::error::ForgeError;
 
 /// One file that differs.
 #[derive(Clone, Debug)]

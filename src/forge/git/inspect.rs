@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::super::error::ForgeError;
 use super::{Git, ObjectId};
-use crate::forge::error::ForgeError;
 
 /// Fields of one commit in `git log`, each ended by a NUL.
 const COMMIT_FORMAT: &str =
@@ -76,7 +76,8 @@ impl Git {
     pub(crate) fn resolve(&self, name: &str, kind: &str) -> Result<Option<ObjectId>, ForgeError> {
         let is_id =
             (7..=40).contains(&name.len()) && name.bytes().all(|digit| digit.is_ascii_hexdigit());
-        if !is_id && !(name.starts_with("refs/") && valid_name(name)) {
+        let is_name = name.starts_with("refs/") && valid_name(name);
+        if !is_id && !is_name {
             return Ok(None);
         }
         let wanted = format!("{name}^{{{kind}}}");
@@ -117,7 +118,11 @@ impl Git {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let input: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let input = ids
+            .iter()
+            .map(|id| format!("{id}\n"))
+            .collect::<Vec<_>>()
+            .concat();
         let arguments = [
             "log",
             "-z",

@@ -1,7 +1,7 @@
 //! Making objects and moving references.
 
+use super::super::error::ForgeError;
 use super::{Git, ObjectId};
-use crate::forge::error::ForgeError;
 
 /// What becomes of one file in a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,20 +103,21 @@ impl Git {
 
     /// A commit object of a tree that exists.
     pub(crate) fn commit_tree(&self, commit: &NewCommit<'_>) -> Result<ObjectId, ForgeError> {
-        let mut object = format!("tree {}\n", commit.tree);
-        for parent in commit.parents {
-            object.push_str(&format!("parent {parent}\n"));
-        }
-        for (role, person, seconds) in [
-            ("author", commit.author, commit.authored),
-            ("committer", commit.committer, commit.committed),
-        ] {
-            object.push_str(&format!(
-                "{role} {} <{}> {seconds} +0000\n",
-                person.name, person.email
-            ));
-        }
-        object.push_str(&format!("\n{}\n", commit.message.trim_end_matches('\n')));
+        let signed = |role: &str, person: &Person, seconds: u64| {
+            format!("{role} {} <{}> {seconds} +0000", person.name, person.email)
+        };
+        let mut lines = vec![format!("tree {}", commit.tree)];
+        lines.extend(
+            commit
+                .parents
+                .iter()
+                .map(|parent| format!("parent {parent}")),
+        );
+        lines.push(signed("author", commit.author, commit.authored));
+        lines.push(signed("committer", commit.committer, commit.committed));
+        lines.push(String::new());
+        lines.push(format!("{}\n", commit.message.trim_end_matches('\n')));
+        let object = lines.join("\n");
         let output = self.run_with(
             &["hash-object", "-t", "commit", "-w", "--stdin"],
             object.as_bytes(),

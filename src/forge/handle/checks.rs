@@ -1,9 +1,9 @@
 //! Check runs and statuses that apps and people add.
 
+use super::super::error::ForgeError;
+use super::super::git::ObjectId;
+use super::super::state::{CheckRun, PERSON, Status, Suite};
 use super::RepositoryHandle;
-use crate::forge::error::ForgeError;
-use crate::forge::git::ObjectId;
-use crate::forge::state::{CheckRun, PERSON, Status, Suite};
 
 /// A check run to be added.
 #[derive(Clone, Debug)]

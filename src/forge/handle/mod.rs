@@ -37,11 +37,12 @@ impl std::fmt::Debug for RepositoryHandle {
 /// GitHub's refusal of an act, for somebody who acts without HTTP.
 fn refused(act: String) -> impl FnOnce(Refusal) -> ForgeError {
     move |refusal| {
-        let details: String = refusal
+        let details = refusal
             .errors
             .iter()
             .map(|error| format!(" {error}"))
-            .collect();
+            .collect::<Vec<_>>()
+            .concat();
         ForgeError::Refused {
             act,
             reason: format!("{} {}{details}", refusal.status, refusal.message),

@@ -1,10 +1,10 @@
 //! What a person does to pull requests.
 
+use super::super::api::{MergeRequest, land, retarget, set_open};
+use super::super::error::ForgeError;
+use super::super::git::ObjectId;
+use super::super::state::{PERSON, PullRequest, PullState, RepositoryState};
 use super::{RepositoryHandle, refused};
-use crate::forge::api::{MergeRequest, land, retarget, set_open};
-use crate::forge::error::ForgeError;
-use crate::forge::git::ObjectId;
-use crate::forge::state::{PERSON, PullRequest, PullState, RepositoryState};
 
 /// What is known of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::super::error::ForgeError;
+use super::super::git::ObjectId;
+use super::super::state::{Attempt, Job, Repository, Run, Step, Suite};
 use super::RepositoryHandle;
-use crate::forge::error::ForgeError;
-use crate::forge::git::ObjectId;
-use crate::forge::state::{Attempt, Job, Repository, Run, Step, Suite};
 
 /// A workflow run to be added.
 #[derive(Clone, Debug)]

@@ -146,16 +146,16 @@ pub(super) fn plant(forge: &Forge, plant: Plant) -> Result<Planted, ForgeError> 
 
 /// A log as GitHub stores it: a byte order mark, and before each line its time with seven digits after the second.
 fn stamped(log: &str) -> Vec<u8> {
-    let mut text = "\u{feff}".to_owned();
-    for (index, line) in (0_u64..).zip(log.lines()) {
+    let stamp = |(index, line): (u64, &str)| {
         // A line every 37.0421 milliseconds, from half a minute after the commit.
         let ticks = index * 370_421;
         let second = rfc3339(START + 30 + ticks / 10_000_000);
-        text.push_str(&format!(
+        format!(
             "{}.{:07}Z {line}\n",
             second.trim_end_matches('Z'),
             ticks % 10_000_000
-        ));
-    }
-    text.into_bytes()
+        )
+    };
+    let lines: Vec<String> = (0_u64..).zip(log.lines()).map(stamp).collect();
+    format!("\u{feff}{}", lines.concat()).into_bytes()
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::super::state::Account;
+use super::super::time::{START, rfc3339};
 use super::node_id;
-use crate::forge::state::Account;
-use crate::forge::time::{START, rfc3339};
 
 /// A user, as other objects carry it.
 pub(crate) fn user(base: &str, login: &str, id: u64) -> Value {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::super::git::ObjectId;
+use super::super::state::{CheckRun, RepositoryState, Status, Suite};
+use super::super::time::{START, rfc3339};
 use super::{api_root, node_id, repository, user, web_root};
-use crate::forge::git::ObjectId;
-use crate::forge::state::{CheckRun, RepositoryState, Status, Suite};
-use crate::forge::time::{START, rfc3339};
 
 fn app(base: &str, suite: &Suite) -> Value {
     json!({

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::super::encoding::percent_encoded_path;
+use super::super::git::{CommitFacts, Comparison, FileChange, ObjectId, Signature, TreeEntry};
+use super::super::state::RepositoryState;
+use super::super::time::rfc3339;
 use super::{api_root, node_id, web_root};
-use crate::forge::encoding::percent_encoded_path;
-use crate::forge::git::{CommitFacts, Comparison, FileChange, ObjectId, Signature, TreeEntry};
-use crate::forge::state::RepositoryState;
-use crate::forge::time::rfc3339;
 
 fn signature(signature: &Signature) -> Value {
     json!({"name": signature.name, "email": signature.email, "date": rfc3339(signature.seconds)})

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::git::{Comparison, ObjectId};
+use super::super::state::{CheckRun, Comment, PullRequest, PullState, RepositoryState};
+use super::super::time::rfc3339;
 use super::{api_root, node_id, repository, user, web_root};
-use crate::forge::git::{Comparison, ObjectId};
-use crate::forge::state::{CheckRun, Comment, PullRequest, PullState, RepositoryState};
-use crate::forge::time::rfc3339;
 
 /// A pull request as lists show it.
 pub(crate) fn pull_row(

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::git::CommitFacts;
+use super::super::state::RepositoryState;
+use super::super::time::rfc3339;
 use super::{api_root, commit, node_id, user, web_root};
-use crate::forge::git::CommitFacts;
-use crate::forge::state::RepositoryState;
-use crate::forge::time::rfc3339;
 
 /// Members that are the repository's API address followed by a path.
 const ADDRESSES: [(&str, &str); 36] = [
@@ -111,7 +111,7 @@ pub(crate) fn branch(base: &str, state: &RepositoryState, name: &str, tip: &Comm
     let api = api_root(base, state);
     let address = format!(
         "{api}/branches/{}",
-        crate::forge::encoding::percent_encoded_path(name)
+        super::super::encoding::percent_encoded_path(name)
     );
     json!({
         "name": name,

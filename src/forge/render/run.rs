@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::super::git::CommitFacts;
+use super::super::state::{Attempt, Job, PERSON, RepositoryState, Run};
+use super::super::time::rfc3339;
 use super::{api_root, node_id, repository, user, web_root};
-use crate::forge::git::CommitFacts;
-use crate::forge::state::{Attempt, Job, PERSON, RepositoryState, Run};
-use crate::forge::time::rfc3339;
 
 /// One attempt of a workflow run.
 pub(crate) fn run(

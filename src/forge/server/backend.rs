@@ -12,10 +12,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::io::ReaderStream;
 
+use super::super::api::Credentials;
+use super::super::git::closed_environment;
+use super::super::state::{Location, Repository, Shared};
 use super::{credentials, header_text, plain};
-use crate::forge::api::Credentials;
-use crate::forge::git::closed_environment;
-use crate::forge::state::{Location, Repository, Shared};
 
 /// The largest body of a fetch or push, in bytes as sent.
 const BODY_LIMIT: u64 = 512_000_000;

@@ -2,8 +2,8 @@
 
 use axum::http::HeaderMap;
 
-use crate::forge::api::Credentials;
-use crate::forge::encoding::from_base64;
+use super::super::api::Credentials;
+use super::super::encoding::from_base64;
 
 /// Reads the `Authorization` header: `Bearer TOKEN`, `token TOKEN`, or Basic with the token as password.
 pub(super) fn of(headers: &HeaderMap, token: &str) -> Credentials {

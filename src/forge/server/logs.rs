@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 
-use crate::forge::state::{Shared, locked};
+use super::super::state::{Shared, locked};
 
 /// How many links are remembered.
 const REMEMBERED: usize = 1_000;

@@ -7,6 +7,7 @@ mod logs;
 mod pages;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{self, Body};
@@ -121,14 +122,8 @@ async fn answered(site: &Site, connection: &Connection, request: Request) -> Res
             traffic.answered(number, *code);
             return planned(*code, body, headers);
         }
-        Some(FaultAction::Delay(_)) => {
-            tokio::time::sleep(
-                fault
-                    .as_ref()
-                    .and_then(FaultAction::delay)
-                    .unwrap_or_default(),
-            )
-            .await
+        Some(FaultAction::Delay(milliseconds)) => {
+            tokio::time::sleep(Duration::from_millis(*milliseconds)).await;
         }
         _ => {}
     }

@@ -4,8 +4,8 @@ use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 
-use crate::forge::encoding::html_escaped;
-use crate::forge::state::{
+use super::super::encoding::html_escaped;
+use super::super::state::{
     Location, PullRequest, PullState, Repository, RepositoryState, Run, Shared,
 };
 
@@ -72,15 +72,16 @@ fn overview(shared: &Shared) -> String {
         .repositories()
         .into_iter()
         .map(|repository| repository.remembered().full_name());
-    let items: String = names
+    let items = names
         .map(|name| format!("<li><a href=\"/{0}\">{0}</a></li>", html_escaped(&name)))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     format!("<ul>{items}</ul>")
 }
 
 fn repository_page(state: &RepositoryState) -> String {
     let root = html_escaped(&state.full_name());
-    let branches: String = state
+    let branches = state
         .references
         .iter()
         .map(|(name, id)| {
@@ -90,8 +91,9 @@ fn repository_page(state: &RepositoryState) -> String {
                 &id.as_str()[..12]
             )
         })
-        .collect();
-    let pulls: String = state
+        .collect::<Vec<_>>()
+        .concat();
+    let pulls = state
         .pulls
         .iter()
         .map(|pull| {
@@ -102,8 +104,9 @@ fn repository_page(state: &RepositoryState) -> String {
                 word(pull)
             )
         })
-        .collect();
-    let runs: String = state
+        .collect::<Vec<_>>()
+        .concat();
+    let runs = state
         .runs
         .iter()
         .map(|run| {
@@ -113,7 +116,8 @@ fn repository_page(state: &RepositoryState) -> String {
                 html_escaped(&run.workflow)
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     format!(
         "<h2>Pull requests</h2><ul>{pulls}</ul><h2>Runs</h2><ul>{runs}</ul><h2>References</h2><ul>{branches}</ul>"
     )
@@ -139,7 +143,7 @@ fn pull_page(
         .git
         .patches(merge_base, &pull.head_sha, &comparison.files)
         .ok()?;
-    let files: String = comparison
+    let files = comparison
         .files
         .iter()
         .zip(patches)
@@ -150,8 +154,9 @@ fn pull_page(
                 html_escaped(&patch.unwrap_or_default())
             )
         })
-        .collect();
-    let comments: String = state
+        .collect::<Vec<_>>()
+        .concat();
+    let comments = state
         .comments
         .iter()
         .filter(|comment| comment.number == pull.number)
@@ -163,7 +168,8 @@ fn pull_page(
                 html_escaped(&comment.body)
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     Some(format!(
         "<h2>#{} {} ({})</h2><p><code>{}</code> into <code>{}</code></p><pre>{}</pre>{comments}{files}",
         pull.number,
@@ -180,7 +186,7 @@ fn run_page(run: &Run) -> String {
         .attempts
         .iter()
         .flat_map(|attempt| attempt.jobs.iter().map(move |job| (attempt.number, job)));
-    let rows: String = jobs
+    let rows = jobs
         .map(|(attempt, job)| {
             let log = job
                 .log
@@ -193,6 +199,7 @@ fn run_page(run: &Run) -> String {
                 html_escaped(&job.name)
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     format!("<h2>{} {}</h2>{rows}", html_escaped(&run.workflow), run.id)
 }

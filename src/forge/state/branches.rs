@@ -1,9 +1,9 @@
 //! Following the references of the bare repository: what a push means for pull requests.
 
+use super::super::error::ForgeError;
+use super::super::git::ObjectId;
 use super::pulls::{Ending, PullState};
 use super::{CheckRun, Ci, PERSON, Repository, RepositoryState, Suite};
-use crate::forge::error::ForgeError;
-use crate::forge::git::ObjectId;
 
 /// One move of a reference that the forge saw.
 #[derive(Clone, Debug, PartialEq, Eq)]

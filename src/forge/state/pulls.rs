@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::super::error::ForgeError;
+use super::super::git::{Comparison, NewCommit, ObjectId, Person};
+use super::super::time::START;
 use super::{Account, MERGER, Repository, RepositoryState};
-use crate::forge::error::ForgeError;
-use crate::forge::git::{Comparison, NewCommit, ObjectId, Person};
-use crate::forge::time::START;
 
 /// A pull request. Head and base always lie in the same repository.
 #[derive(Clone, Debug)]

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::super::error::ForgeError;
+use super::super::git::{FileEdit, Git, Person};
+use super::super::server::LogLinks;
+use super::super::time::{Now, START};
+use super::super::traffic::Traffic;
 use super::{Ci, Identifiers, MergeMethods, PERSON, Repository, RepositoryState, locked};
-use crate::forge::error::ForgeError;
-use crate::forge::git::{FileEdit, Git, Person};
-use crate::forge::server::LogLinks;
-use crate::forge::time::{Now, START};
-use crate::forge::traffic::Traffic;
 
 /// The branch that every repository starts with.
 const FIRST_BRANCH: &str = "main";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::forge::git::ObjectId;
+use super::super::git::ObjectId;
 
 /// The group of check runs that one app made for one commit and event.
 #[derive(Clone, Debug)]

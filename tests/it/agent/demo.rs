@@ -9,19 +9,52 @@ use caretaker::agent::{Coder as _, CoderTask, ScriptedCoder};
 use super::task;
 
 const PERCENT: &[(&str, &str)] = &[
-    ("Cargo.toml", include_str!("../../../src/forge/plants/percent/manifest.toml")),
-    ("Cargo.lock", include_str!("../../../src/forge/plants/percent/lock.toml")),
-    ("src/lib.rs", include_str!("../../../src/forge/plants/percent/lib.rs")),
-    ("src/percent.rs", include_str!("../../../src/forge/plants/percent/percent.rs")),
-    ("src/query.rs", include_str!("../../../src/forge/plants/percent/query.rs")),
+    (
+        "Cargo.toml",
+        include_str!("../../../src/forge/plants/percent/manifest.toml"),
+    ),
+    (
+        "Cargo.lock",
+        include_str!("../../../src/forge/plants/percent/lock.toml"),
+    ),
+    (
+        "src/lib.rs",
+        include_str!("../../../src/forge/plants/percent/lib.rs"),
+    ),
+    (
+        "src/percent.rs",
+        include_str!("../../../src/forge/plants/percent/percent.rs"),
+    ),
+    (
+        "src/query.rs",
+        include_str!("../../../src/forge/plants/percent/query.rs"),
+    ),
 ];
 const SESSION: &[(&str, &str)] = &[
-    ("Cargo.toml", include_str!("../../../src/forge/plants/session/manifest.toml")),
-    ("Cargo.lock", include_str!("../../../src/forge/plants/session/lock.toml")),
-    ("src/lib.rs", include_str!("../../../src/forge/plants/session/lib.rs")),
-    ("src/greeting.rs", include_str!("../../../src/forge/plants/session/greeting.rs")),
-    ("src/auth/mod.rs", include_str!("../../../src/forge/plants/session/auth_mod.rs")),
-    ("src/auth/token.rs", include_str!("../../../src/forge/plants/session/token.rs")),
+    (
+        "Cargo.toml",
+        include_str!("../../../src/forge/plants/session/manifest.toml"),
+    ),
+    (
+        "Cargo.lock",
+        include_str!("../../../src/forge/plants/session/lock.toml"),
+    ),
+    (
+        "src/lib.rs",
+        include_str!("../../../src/forge/plants/session/lib.rs"),
+    ),
+    (
+        "src/greeting.rs",
+        include_str!("../../../src/forge/plants/session/greeting.rs"),
+    ),
+    (
+        "src/auth/mod.rs",
+        include_str!("../../../src/forge/plants/session/auth_mod.rs"),
+    ),
+    (
+        "src/auth/token.rs",
+        include_str!("../../../src/forge/plants/session/token.rs"),
+    ),
 ];
 
 fn write(tree: &Path, files: &[(&str, &str)]) {
@@ -43,7 +76,11 @@ fn passes(tree: &Path, target: &[&str]) -> bool {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&run.stdout);
-    assert!(said.contains("running"), "it compiles and runs: {}", String::from_utf8_lossy(&run.stderr));
+    assert!(
+        said.contains("running"),
+        "it compiles and runs: {}",
+        String::from_utf8_lossy(&run.stderr)
+    );
     run.status.success()
 }
 
@@ -65,10 +102,16 @@ async fn follow(files: &[(&str, &str)], log: &str, test: &str) -> Vec<String> {
     assert!(!passes(tree.path(), &["--lib"]), "the plant is red");
     let fix = coder.fix(&task, tree.path()).await.unwrap();
     assert!(fix.title.len() <= 72 && fix.summary.len() <= 2000);
-    assert!(passes(tree.path(), &["--lib"]) && passes(tree.path(), &["--test", test]), "the fix is green");
+    assert!(
+        passes(tree.path(), &["--lib"]) && passes(tree.path(), &["--test", test]),
+        "the fix is green"
+    );
     // The new test alone, on the code as it was.
     write(tree.path(), files);
-    assert!(!passes(tree.path(), &["--test", test]), "the new test proves the fix");
+    assert!(
+        !passes(tree.path(), &["--test", test]),
+        "the new test proves the fix"
+    );
     diagnosis.files.iter().map(ToString::to_string).collect()
 }
 
