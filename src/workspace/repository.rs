@@ -86,8 +86,9 @@ fn create(path: &Path) -> Result<(), WorkspaceError> {
         .no_reinit(true)
         .external_template(false)
         .initial_head("main");
+    // What a fact in the database names must survive a power failure too.
     Repository::init_opts(path, &options)
-        .map(drop)
+        .and_then(|made| made.config()?.set_bool("core.fsyncObjectFiles", true))
         .map_err(WorkspaceError::git(format!(
             "creating the bare repository {}",
             path.display()

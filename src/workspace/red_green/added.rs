@@ -26,7 +26,7 @@ impl Planner<'_> {
             added.extend(named(path, cases));
         }
         if added.is_empty() {
-            let detail = "no test that would run is new".to_owned();
+            let detail = "no test that would run is new";
             return Err(fault(UnprovenReason::NoTestAdded, detail));
         }
         Ok(added)
@@ -51,7 +51,7 @@ impl Planner<'_> {
             .is_some_and(|file| file.cases.is_empty());
         if entry.new.mode == Mode::Absent && !holds_none {
             let detail = format!("{path} is gone");
-            return Err(fault(UnprovenReason::TestDeleted, detail));
+            return Err(fault(UnprovenReason::TestDeleted, &detail));
         }
         compare(language, &base, &fix).map_err(|loss| lost(path, &loss))
     }
@@ -73,5 +73,5 @@ fn named(path: &RepoPath, cases: Vec<TestCase>) -> impl Iterator<Item = AddedTes
 }
 
 fn lost(path: &RepoPath, loss: &Loss) -> Fault {
-    fault(loss.reason, format!("{path}: {}", loss.detail))
+    fault(loss.reason, &format!("{path}: {}", loss.detail))
 }

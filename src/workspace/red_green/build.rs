@@ -73,7 +73,7 @@ impl Planner<'_> {
             .map_err(|error| match error {
                 WorkspaceError::Unwritable { reason, .. } => fault(
                     UnprovenReason::TreesNotBuildable,
-                    format!("{what}: {reason}"),
+                    &format!("{what}: {reason}"),
                 ),
                 other => Fault::Workspace(other),
             })

@@ -135,22 +135,22 @@ pub(super) fn objection(
 ) -> Result<Option<Unproven>, WorkspaceError> {
     for entry in sources {
         if decides_about_tests(repository, toolchain, entry)? {
-            return Ok(Some(Unproven {
-                reason: UnprovenReason::TestConfigurationChanged,
-                detail: format!(
+            return Ok(Some(Unproven::new(
+                UnprovenReason::TestConfigurationChanged,
+                &format!(
                     "the fix changes {}, which decides how the tests run",
                     entry.path
                 ),
-            }));
+            )));
         }
         if let Some(word) = learned_word(repository, entry)? {
-            return Ok(Some(Unproven {
-                reason: UnprovenReason::SourceKnowsTests,
-                detail: format!(
+            return Ok(Some(Unproven::new(
+                UnprovenReason::SourceKnowsTests,
+                &format!(
                     "{} now mentions {word}, so it may behave otherwise in tests",
                     entry.path
                 ),
-            }));
+            )));
         }
     }
     Ok(None)

@@ -18,7 +18,7 @@ mod tokens;
 mod trees;
 
 pub use plan::{Plan, Planned, plan};
-pub use prove::{Verdict, prove};
+pub use prove::{Verdict, prove, run_tests};
 pub use trees::ScratchTrees;
 
 use std::path::Path;
@@ -95,8 +95,22 @@ impl UnprovenReason {
 pub struct Unproven {
     /// Why.
     pub reason: UnprovenReason,
-    /// Where, for people, printable.
+    /// Where, for people, printable, at most 480 bytes.
     pub detail: String,
+}
+
+impl Unproven {
+    /// Longest detail, in bytes: it is signed as free text.
+    const DETAIL_BYTES: usize = 480;
+
+    fn new(reason: UnprovenReason, detail: &str) -> Self {
+        let mut end = detail.len().min(Self::DETAIL_BYTES);
+        while !detail.is_char_boundary(end) {
+            end -= 1;
+        }
+        let detail = detail.get(..end).unwrap_or_default().to_owned();
+        Self { reason, detail }
+    }
 }
 
 /// A test that the fix adds.
@@ -139,6 +153,31 @@ pub enum TestStatus {
     TimedOut,
     /// It used more of something else than it may: output, processes.
     LimitReached,
+}
+
+/// Exit codes by which a shell says that a program cannot be started.
+const NOT_STARTED: [i32; 2] = [126, 127];
+
+impl TestStatus {
+    /// Whether the tests passed.
+    ///
+    /// # Errors
+    /// Why the run says neither that they pass nor that they fail, and the mend.
+    pub fn passed(self) -> Result<bool, &'static str> {
+        match self {
+            Self::Exited(0) => Ok(true),
+            Self::Exited(code) if NOT_STARTED.contains(&code) => Err(
+                "the test command could not be started; install it, or correct it in the project's rules",
+            ),
+            Self::Exited(_) | Self::Signalled(_) => Ok(false),
+            Self::TimedOut => {
+                Err("the tests ran out of time; raise the limit, or leave it to a person")
+            }
+            Self::LimitReached => {
+                Err("the tests used more than they may; raise the limit, or leave it to a person")
+            }
+        }
+    }
 }
 
 /// What a run of tests came to.

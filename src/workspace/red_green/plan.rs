@@ -6,6 +6,7 @@ use crate::change::{ChangeSet, FileChange, Mode, Oid, RepoPath, Side};
 
 use super::super::toolchain::{DetectedToolchain, TestFiles};
 use super::rust_items::{Separated, separate};
+use super::structure::missing;
 use super::{AddedTest, Unproven, UnprovenReason, guard};
 use crate::workspace::{RepositoryReader, TrustedRepository, WorkspaceError};
 
@@ -77,8 +78,8 @@ impl From<WorkspaceError> for Fault {
     }
 }
 
-pub(super) fn fault(reason: UnprovenReason, detail: String) -> Fault {
-    Fault::Unproven(Unproven { reason, detail })
+pub(super) fn fault(reason: UnprovenReason, detail: &str) -> Fault {
+    Fault::Unproven(Unproven::new(reason, detail))
 }
 
 pub(super) struct Planner<'a> {
@@ -138,7 +139,7 @@ impl<'a> Planner<'a> {
             let text = text(self.repository, side)?;
             separate(&text).map_err(|error| {
                 let detail = format!("{} of the {whose} cannot be read: {error}", entry.path);
-                fault(UnprovenReason::InlineTestsNotSeparable, detail)
+                fault(UnprovenReason::InlineTestsNotSeparable, &detail)
             })
         };
         let inline = Inline {
@@ -150,7 +151,7 @@ impl<'a> Planner<'a> {
                 "{} has tests inside modules of code, and the fix changes them",
                 entry.path
             );
-            return Err(fault(UnprovenReason::InlineTestsNotSeparable, detail));
+            return Err(fault(UnprovenReason::InlineTestsNotSeparable, &detail));
         }
         Ok(inline)
     }
@@ -164,19 +165,20 @@ impl<'a> Planner<'a> {
         };
         if !self.sources.iter().any(changes_code) {
             let detail = "every change is a change of tests; what was broken is still broken";
-            return Err(fault(UnprovenReason::NothingButTests, detail.to_owned()));
+            return Err(fault(UnprovenReason::NothingButTests, detail));
         }
         if let Some(unproven) = guard::objection(self.repository, self.toolchain, &self.sources)? {
             return Err(Fault::Unproven(unproven));
         }
         for (path, inline) in &self.inline {
-            let mut known = inline.base.conditions.clone();
-            for condition in &inline.fix.conditions {
-                let Some(at) = known.iter().position(|other| other == condition) else {
-                    let detail = format!("{path} now has a condition on being tested");
-                    return Err(fault(UnprovenReason::SourceKnowsTests, detail));
-                };
-                known.swap_remove(at);
+            let (base, fix) = (&inline.base, &inline.fix);
+            if !missing(&fix.conditions, &base.conditions).is_empty() {
+                let detail = format!("{path} now has a condition on being tested");
+                return Err(fault(UnprovenReason::SourceKnowsTests, &detail));
+            }
+            if let Some(line) = missing(&base.examples, &fix.examples).first() {
+                let detail = format!("the documentation in {path} no longer has `{line}`");
+                return Err(fault(UnprovenReason::TestWeakened, &detail));
             }
         }
         Ok(())

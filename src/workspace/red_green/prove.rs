@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::change::{Oid, Sha256Digest};
 
+use super::super::toolchain::DetectedToolchain;
 use super::results::{Results, names, read};
 use super::{
     Plan, Proof, Redness, RunError, ScratchTrees, TestEvidence, TestLimits, TestOutcome,
@@ -15,8 +16,6 @@ const FAILED_KEPT: usize = 20;
 const NAME_BYTES: usize = 200;
 /// Bytes of output that are kept as evidence.
 const TAIL_BYTES: usize = 2_000;
-/// Exit codes by which a shell says that a program cannot be started.
-const NOT_STARTED: [i32; 2] = [126, 127];
 
 /// What running the tests came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +24,48 @@ pub enum Verdict {
     Proven(Box<Proof>),
     /// It is not, with the runs that were made until then.
     Unproven(Unproven, Vec<TestEvidence>),
+}
+
+/// Runs a project's tests once, as when a failure is reproduced.
+///
+/// `tree` is what was checked out into `checkout`.
+///
+/// # Errors
+/// The runner could not run them at all.
+pub async fn run_tests(
+    toolchain: &DetectedToolchain,
+    tree: Oid,
+    checkout: &Path,
+    runner: &dyn TestRunner,
+    limits: TestLimits,
+) -> Result<TestEvidence, RunError> {
+    let (evidence, _) = observe(toolchain, tree, checkout, runner, limits).await?;
+    Ok(evidence)
+}
+
+async fn observe(
+    toolchain: &DetectedToolchain,
+    tree: Oid,
+    checkout: &Path,
+    runner: &dyn TestRunner,
+    limits: TestLimits,
+) -> Result<(TestEvidence, Results), RunError> {
+    let argv = every_test(&toolchain.test);
+    let directory = checkout.join(&toolchain.root);
+    let outcome = runner.run(&argv, &directory, limits).await?;
+    let results = read(toolchain.ecosystem, &outcome.stdout, &outcome.stderr);
+    let evidence = TestEvidence {
+        tree,
+        argv,
+        directory: toolchain.root.clone(),
+        status: outcome.status,
+        failed: kept_names(&results.failed),
+        stdout: Sha256Digest::of(&outcome.stdout),
+        stderr: Sha256Digest::of(&outcome.stderr),
+        tail: tail(&outcome),
+        elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
+    };
+    Ok((evidence, results))
 }
 
 /// Runs the tests on red, on green and on the base's tests over the fix, and stops at the first that is not as it must be.
@@ -37,78 +78,43 @@ pub async fn prove(
     runner: &dyn TestRunner,
     limits: TestLimits,
 ) -> Result<Verdict, RunError> {
-    let run = Run {
-        plan,
-        runner,
-        limits,
-    };
-    let mut evidence = Vec::new();
-    let (outcome, results) = run.once(plan.red, &trees.red, &mut evidence).await?;
-    let redness = match run.red(&outcome, &results) {
+    let (tests, judge) = (&plan.toolchain, Judge { plan });
+    let (red, results) = observe(tests, plan.red, &trees.red, runner, limits).await?;
+    let redness = match judge.red(red.status, &results) {
         Ok(redness) => redness,
-        Err(unproven) => return Ok(Verdict::Unproven(unproven, evidence)),
+        Err(unproven) => return Ok(Verdict::Unproven(unproven, vec![red])),
     };
-    let (outcome, results) = run.once(plan.green, &trees.green, &mut evidence).await?;
-    let listed = run.added_passed(&results);
-    if let Err(unproven) = passes(&outcome, UnprovenReason::GreenFails).and(listed) {
-        return Ok(Verdict::Unproven(unproven, evidence));
+    let (green, results) = observe(tests, plan.green, &trees.green, runner, limits).await?;
+    let listed = judge.added_passed(&results);
+    if let Err(unproven) = passes(green.status, UnprovenReason::GreenFails).and(listed) {
+        return Ok(Verdict::Unproven(unproven, vec![red, green]));
     }
-    let (outcome, _) = run
-        .once(plan.base_on_fix, &trees.base_on_fix, &mut evidence)
-        .await?;
-    if let Err(unproven) = passes(&outcome, UnprovenReason::BaseTestsFailOnFix) {
-        return Ok(Verdict::Unproven(unproven, evidence));
+    let (tree, checkout) = (plan.base_on_fix, &trees.base_on_fix);
+    let base_on_fix = run_tests(tests, tree, checkout, runner, limits).await?;
+    if let Err(unproven) = passes(base_on_fix.status, UnprovenReason::BaseTestsFailOnFix) {
+        return Ok(Verdict::Unproven(unproven, vec![red, green, base_on_fix]));
     }
-    Ok(match <[TestEvidence; 3]>::try_from(evidence) {
-        Ok([red, green, base_on_fix]) => Verdict::Proven(Box::new(Proof {
-            added: plan.added.clone(),
-            redness,
-            red,
-            green,
-            base_on_fix,
-        })),
-        Err(evidence) => Verdict::Unproven(undecided("a run left no evidence"), evidence),
-    })
+    Ok(Verdict::Proven(Box::new(Proof {
+        added: plan.added.clone(),
+        redness,
+        red,
+        green,
+        base_on_fix,
+    })))
 }
 
-struct Run<'a> {
+struct Judge<'a> {
     plan: &'a Plan,
-    runner: &'a dyn TestRunner,
-    limits: TestLimits,
 }
 
-impl Run<'_> {
-    async fn once(
-        &self,
-        tree: Oid,
-        checkout: &Path,
-        evidence: &mut Vec<TestEvidence>,
-    ) -> Result<(TestOutcome, Results), RunError> {
-        let toolchain = &self.plan.toolchain;
-        let argv = every_test(&toolchain.test);
-        let directory = checkout.join(&toolchain.root);
-        let outcome = self.runner.run(&argv, &directory, self.limits).await?;
-        let results = read(toolchain.ecosystem, &outcome.stdout, &outcome.stderr);
-        evidence.push(TestEvidence {
-            tree,
-            argv,
-            directory: toolchain.root.clone(),
-            status: outcome.status,
-            failed: kept_names(&results.failed),
-            stdout: Sha256Digest::of(&outcome.stdout),
-            stderr: Sha256Digest::of(&outcome.stderr),
-            tail: tail(&outcome),
-            elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
-        });
-        Ok((outcome, results))
-    }
-
-    fn red(&self, outcome: &TestOutcome, results: &Results) -> Result<Redness, Unproven> {
-        if decided(outcome)? {
-            return Err(Unproven {
-                reason: UnprovenReason::RedPasses,
-                detail: "the tests, with those of the fix, pass without the fix".to_owned(),
-            });
+impl Judge<'_> {
+    fn red(&self, status: TestStatus, results: &Results) -> Result<Redness, Unproven> {
+        let unproven = |reason, detail| Err(Unproven::new(reason, detail));
+        if decided(status)? {
+            return unproven(
+                UnprovenReason::RedPasses,
+                "the tests, with those of the fix, pass without the fix",
+            );
         }
         if !results.lists_failures {
             return Ok(Redness::RunFailed);
@@ -116,22 +122,20 @@ impl Run<'_> {
         if self.names_added(&results.failed) {
             return Ok(Redness::AddedTestFailed);
         }
-        Err(Unproven {
-            reason: UnprovenReason::AddedTestPassesOnBase,
-            detail: "tests fail without the fix, but none of those that it adds is among them"
-                .to_owned(),
-        })
+        unproven(
+            UnprovenReason::AddedTestPassesOnBase,
+            "tests fail without the fix, but none of those that it adds is among them",
+        )
     }
 
     fn added_passed(&self, results: &Results) -> Result<(), Unproven> {
         if !results.lists_passes || self.names_added(&results.passed) {
             return Ok(());
         }
-        Err(Unproven {
-            reason: UnprovenReason::AddedTestNotRun,
-            detail: "the run lists the tests that passed, and none of those that the fix adds is among them"
-                .to_owned(),
-        })
+        Err(Unproven::new(
+            UnprovenReason::AddedTestNotRun,
+            "the run lists the tests that passed, and none of those that the fix adds is among them",
+        ))
     }
 
     fn names_added(&self, printed: &[String]) -> bool {
@@ -144,36 +148,21 @@ impl Run<'_> {
 }
 
 /// Whether the tests passed; an error when the run says neither.
-fn decided(outcome: &TestOutcome) -> Result<bool, Unproven> {
-    match outcome.status {
-        TestStatus::Exited(0) => Ok(true),
-        TestStatus::Exited(code) if NOT_STARTED.contains(&code) => Err(undecided(
-            "the test command could not be started; install it, or correct it in the project's rules",
-        )),
-        TestStatus::Exited(_) | TestStatus::Signalled(_) => Ok(false),
-        TestStatus::TimedOut => Err(undecided("the tests ran out of time")),
-        TestStatus::LimitReached => Err(undecided("the tests used more than they may")),
-    }
+fn decided(status: TestStatus) -> Result<bool, Unproven> {
+    let undecided = |reason| Unproven::new(UnprovenReason::RunUndecided, reason);
+    status.passed().map_err(undecided)
 }
 
-fn passes(outcome: &TestOutcome, otherwise: UnprovenReason) -> Result<(), Unproven> {
-    if decided(outcome)? {
+fn passes(status: TestStatus, otherwise: UnprovenReason) -> Result<(), Unproven> {
+    if decided(status)? {
         return Ok(());
     }
-    Err(Unproven {
-        reason: otherwise,
-        detail: match outcome.status {
-            TestStatus::Exited(code) => format!("the tests ended with exit code {code}"),
-            other => format!("the tests ended with {other:?}"),
-        },
-    })
-}
-
-fn undecided(detail: &str) -> Unproven {
-    Unproven {
-        reason: UnprovenReason::RunUndecided,
-        detail: detail.to_owned(),
-    }
+    let detail = match status {
+        TestStatus::Exited(code) => format!("the tests ended with exit code {code}"),
+        TestStatus::Signalled(signal) => format!("the tests were ended by signal {signal}"),
+        other => format!("the tests ended with {other:?}"),
+    };
+    Err(Unproven::new(otherwise, &detail))
 }
 
 /// The command, told to go on after a failure where it would stop: otherwise a failure elsewhere could hide the added test.

@@ -26,6 +26,8 @@ pub(super) struct Separated {
     pub(super) conditions: Vec<String>,
     /// Tests inside modules that are not test items: they cannot be told apart and must not differ.
     pub(super) nested: Vec<String>,
+    /// Lines of code in documentation, with the fences around them: Cargo runs these as tests.
+    pub(super) examples: Vec<String>,
 }
 
 /// Splits a source.
@@ -37,6 +39,7 @@ pub(super) fn separate(source: &str) -> Result<Separated, LexError> {
         test_modules: Vec::new(),
         conditions: Vec::new(),
         nested: Vec::new(),
+        examples: examples(source),
     };
     let mut kept_from = 0;
     for item in items(&tokens, 0..tokens.len()) {
@@ -61,6 +64,27 @@ pub(super) fn separate(source: &str) -> Result<Separated, LexError> {
         .production
         .push_str(source.get(kept_from..).unwrap_or_default());
     Ok(separated)
+}
+
+/// The lines between fences in `///` and `//!` comments.
+fn examples(source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in source.lines().map(str::trim) {
+        let text = line
+            .strip_prefix("///")
+            .or_else(|| line.strip_prefix("//!"));
+        let Some(text) = text.map(str::trim) else {
+            inside = false;
+            continue;
+        };
+        let fence = text.starts_with("```");
+        if inside || fence {
+            found.push(text.to_owned());
+        }
+        inside ^= fence;
+    }
+    found
 }
 
 /// One source from the production part of one file and the test items of another.

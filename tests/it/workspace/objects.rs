@@ -222,7 +222,7 @@ fn a_mode_alone_and_a_file_turned_link_are_changes() {
     );
 }
 
-// Break it: compute the change with git2's `diff_tree_to_tree`; with `ignore = all` it then loses the submodule.
+// Break it: in `Walk::compare_nodes`, let `leaf` give `absent` for the mode `Gitlink`.
 #[test]
 fn a_submodule_that_gitmodules_hides_is_still_seen() {
     let bench = Bench::new();

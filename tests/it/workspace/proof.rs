@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use caretaker::workspace::TreeLimits;
 use caretaker::workspace::red_green::{
     Plan, Planned, Redness, RunError, ScratchTrees, TestLimits, TestOutcome, TestRunner,
-    TestStatus, Verdict, plan, prove,
+    TestStatus, Verdict, plan, prove, run_tests,
 };
 
 use super::red_green::toolchain;
@@ -205,6 +205,20 @@ fn really(bench: &Bench, plan: &Plan) -> Verdict {
     let place = bench.place.path().join("trees");
     let trees = plan.check_out(&bench.repository, &place, &limits).unwrap();
     block_on(prove(plan, &trees, &Direct, TestLimits::default())).unwrap()
+}
+
+#[test]
+fn a_failure_is_reproduced_by_one_run_of_the_same_command() {
+    let bench = Bench::new();
+    let plan = rust_plan(&bench);
+    let runner = Scripted(vec![("red", FAILED.0, FAILED.1)]);
+    let red = Path::new("/trees/red");
+    let limits = TestLimits::default();
+    let evidence = block_on(run_tests(&plan.toolchain, plan.red, red, &runner, limits)).unwrap();
+    assert_eq!(evidence.status.passed(), Ok(false));
+    assert_eq!(evidence.failed, ["tests::two", "tests::three"]);
+    let json = serde_json::to_string(&evidence).unwrap();
+    assert!(json.contains(r#""status":{"exited":101}"#), "{json}");
 }
 
 #[test]

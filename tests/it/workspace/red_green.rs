@@ -303,6 +303,32 @@ fn a_fix_without_a_new_test_that_runs_is_not_proven() {
 }
 
 #[test]
+fn examples_in_documentation_are_tests_too() {
+    let documented = |code: &str, fence: &str, example: &str| {
+        format!("/// Adds.\n/// ```{fence}\n/// {example}\n/// ```\npub fn add() {{ {code} }}\n")
+    };
+    let base = documented("1", "", "assert_eq!(a::add(), 2);");
+    for (fence, example) in [
+        ("", "assert_eq!(a::add(), 3);"),
+        ("ignore", "assert_eq!(a::add(), 2);"),
+    ] {
+        let fix = documented("2", fence, example);
+        let name = reason(
+            RUST,
+            &[("src/lib.rs", &base)],
+            &[("src/lib.rs", &fix), NEW_FILE],
+        );
+        assert_eq!(name, "test-weakened", "{fix}");
+    }
+    let fix = documented("2", "", "assert_eq!(a::add(), 2);");
+    ready(
+        RUST,
+        &[("src/lib.rs", &base)],
+        &[("src/lib.rs", &fix), NEW_FILE],
+    );
+}
+
+#[test]
 fn what_only_looks_like_a_loss_is_none() {
     ready(
         RUST,
@@ -363,7 +389,7 @@ fn a_fix_of_tests_alone_fixes_nothing() {
     assert_eq!(name, "nothing-but-tests");
 }
 
-// Break it: let `guard::objection` look at test files only; each of these then passes on every tree.
+// Break it: return `Ok(false)` at the top of `guard::decides_about_tests`; each of these then passes on every tree.
 #[test]
 fn a_fix_may_not_decide_how_its_tests_are_run() {
     for file in [

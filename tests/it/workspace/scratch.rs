@@ -215,7 +215,7 @@ fn content_written_into_a_submodule_is_refused() {
     assert!(scratch.refusal().contains("submodule"));
 }
 
-// Break it: feed `LeftOut` from the scratch tree's own `.gitignore`; the agent's rule then hides `evil.rs`.
+// Break it: remove the line that asks `self.base.contains_key(path)` from `LeftOut::file`; tracked files then vanish.
 #[test]
 fn the_base_decides_what_is_ignored_and_the_agent_does_not() {
     let scratch = scratch(&files(&[

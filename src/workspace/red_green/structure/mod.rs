@@ -166,7 +166,7 @@ fn compare_conditions(what: &str, before: &[String], after: &[String]) -> Result
 }
 
 /// What is in the first list more often than in the second.
-fn missing<'a>(wanted: &'a [String], there: &[String]) -> Vec<&'a str> {
+pub(super) fn missing<'a>(wanted: &'a [String], there: &[String]) -> Vec<&'a str> {
     let mut left: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
     for text in there {
         *left.entry(text).or_default() += 1;
