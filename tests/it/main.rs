@@ -14,6 +14,7 @@ mod architecture;
 mod change;
 mod config;
 mod connector;
+mod forge;
 mod gate;
 mod incident;
 mod sandbox;

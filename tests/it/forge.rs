@@ -1,0 +1,12 @@
+//! The local forge, from outside: over HTTP and with a real git client.
+
+mod bench;
+mod faults;
+mod git;
+mod merging;
+mod plants;
+mod pulls;
+mod quirks;
+mod refusals;
+mod runs;
+mod schema;
