@@ -5,6 +5,7 @@ mod faults;
 mod git;
 mod merging;
 mod plants;
+mod properties;
 mod pulls;
 mod quirks;
 mod refusals;

@@ -98,7 +98,7 @@ async fn deleting_the_head_closes_and_merging_by_push_merges() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_are_challenged_and_wrong_tokens_refused() {
-    // Break `credentials::of` in server/backend.rs (answer to everybody) to see this fail.
+    // Break the comparison with `Credentials::Right` in server/backend.rs to see this fail.
     let bench = Bench::new().await;
     let address = format!(
         "{}/info/refs?service=git-upload-pack",
