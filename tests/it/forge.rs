@@ -1,6 +1,8 @@
 //! The local forge, from outside: over HTTP and with a real git client.
 
 mod bench;
+mod connector;
+mod description;
 mod faults;
 mod git;
 mod merging;

@@ -47,21 +47,18 @@ async fn each_method_lands_the_same_tree_with_its_own_parents() {
         let line = bench.bare(&["rev-list", "--parents", "-n1", landed]);
         assert_eq!(line.split(' ').count() - 1, parents, "{method}");
         let message = bench.bare(&["log", "-1", "--format=%B", landed]);
-        match method {
-            "rebase" => {
-                assert_eq!(message, "Second step");
-                assert_eq!(
-                    bench.bare(&["rev-parse", &format!("{landed}~2")]),
-                    base.as_str()
-                );
-            }
-            _ => {
-                assert_eq!(message, "A title\n\nA body\n\nCaretaker-Execution: 7");
-                assert_eq!(
-                    bench.bare(&["rev-parse", &format!("{landed}^1")]),
-                    base.as_str()
-                );
-            }
+        if method == "rebase" {
+            assert_eq!(message, "Second step");
+            assert_eq!(
+                bench.bare(&["rev-parse", &format!("{landed}~2")]),
+                base.as_str()
+            );
+        } else {
+            assert_eq!(message, "A title\n\nA body\n\nCaretaker-Execution: 7");
+            assert_eq!(
+                bench.bare(&["rev-parse", &format!("{landed}^1")]),
+                base.as_str()
+            );
         }
         let pull = bench.get(&format!("/pulls/{number}")).await.body;
         assert_eq!(
@@ -222,5 +219,51 @@ async fn only_the_head_is_pinned_so_a_retargeted_pull_request_lands_elsewhere() 
     assert_eq!(
         bench.repository.tip("release").unwrap(),
         merged.body["sha"].as_str().unwrap()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rebase_skips_what_the_base_has_and_refuses_conflicts() {
+    let bench = Bench::new().await;
+    bench.branch("fix", &[("c.txt", file("c\n"))]);
+    bench
+        .repository
+        .commit("fix", &[("d.txt", file("d\n"))], "The other step")
+        .unwrap();
+    let base = bench
+        .repository
+        .commit("main", &[("c.txt", file("c\n"))], "The same step")
+        .unwrap();
+    bench.pull("fix").await;
+    let landed = bench.repository.merge_by_person(1, "rebase").unwrap();
+    assert_eq!(
+        bench.bare(&["log", "--format=%s %an %cn", &format!("{base}..{landed}")]),
+        "The other step maya web-flow"
+    );
+
+    // Each commit has to apply by itself, even where the whole would merge.
+    bench.branch("detour", &[("src/b.txt", file("wrong\n"))]);
+    bench
+        .repository
+        .commit("detour", &[("src/b.txt", file("right\n"))], "Corrected")
+        .unwrap();
+    bench
+        .repository
+        .commit("main", &[("src/b.txt", file("right\n"))], "Right at once")
+        .unwrap();
+    bench.pull("detour").await;
+    let refused = bench
+        .put("/pulls/2/merge", json!({"merge_method": "rebase"}))
+        .await;
+    assert_eq!(
+        (refused.status, refused.message()),
+        (405, "This branch can't be rebased")
+    );
+    assert_eq!(
+        bench
+            .put("/pulls/2/merge", json!({"merge_method": "squash"}))
+            .await
+            .status,
+        200
     );
 }

@@ -1,21 +1,15 @@
-//! What holds for any content, and that the product's own connector reads what the forge says.
+//! What holds for any content and any time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use base64::Engine as _;
-use caretaker::approve::{Binding, MergeMethod};
-use caretaker::change::{ChangeDocument, ChangeSet, ObjectFormat};
-use caretaker::clock::{Millis, SystemClock};
-use caretaker::connector::github::{GithubConnector, GithubOptions};
-use caretaker::connector::{Connector as _, JobLog, NewPull};
-use caretaker::forge::{FileEdit, ForgeOptions, Plant, Sources, start_with};
+use caretaker::forge::{FileEdit, ForgeOptions, Sources, start_with};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::bench::{Bench, client, file, forge, read};
+use super::bench::{Bench, client, file, read};
 
 /// Edits over a small set of paths, so that they meet.
 fn edits() -> impl Strategy<Value = BTreeMap<String, FileEdit>> {
@@ -130,127 +124,4 @@ async fn time_and_token_are_the_callers() {
             (moment + 3_600).to_string()
         );
     }
-}
-
-/// What the forge says and what the connector demands grew apart from one another; here they meet.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_products_connector_understands_the_forge() {
-    let folder = tempfile::tempdir().unwrap();
-    let forge = forge(folder.path()).await;
-    let planted = forge.plant(Plant::RedTest).unwrap();
-    let repository = &planted.repository;
-    let connector = GithubConnector::new(GithubOptions {
-        api_url: forge.url().to_owned(),
-        web_url: forge.url().to_owned(),
-        git_url: forge.url().to_owned(),
-        owner: "acme".to_owned(),
-        name: "percent".to_owned(),
-        token: forge.token().to_owned().into(),
-        expected_repository_id: Some(repository.id().to_string()),
-        deadline: Duration::from_secs(20),
-        clock: Arc::new(SystemClock),
-    })
-    .unwrap();
-
-    let runs = connector.runs(1).await.unwrap();
-    assert_eq!(
-        (
-            runs.len(),
-            runs[0].id,
-            runs[0].conclusion.as_deref(),
-            runs[0].own_repository
-        ),
-        (1, planted.run, Some("failure"), true)
-    );
-    let jobs = connector.jobs(planted.run, 1).await.unwrap();
-    let JobLog::Text { bytes, omitted: 0 } = connector.job_log(jobs[0].id, 100_000).await.unwrap()
-    else {
-        panic!("no log")
-    };
-    assert!(
-        String::from_utf8(bytes)
-            .unwrap()
-            .contains("panicked at src/percent.rs:77:9")
-    );
-
-    let main = repository.tip("main").unwrap();
-    repository.create_branch("caretaker/fix", &main).unwrap();
-    let source =
-        String::from_utf8(repository.file("main", planted.file).unwrap().unwrap()).unwrap();
-    let mended = source.replace(planted.wrong, planted.right);
-    let head = repository
-        .commit(
-            "caretaker/fix",
-            &[(planted.file, file(&mended))],
-            "Mend\n\nCaretaker-Proposal: 1\n",
-        )
-        .unwrap();
-    assert_eq!(
-        connector
-            .branch("caretaker/fix")
-            .await
-            .unwrap()
-            .unwrap()
-            .to_string(),
-        head.as_str()
-    );
-    assert_eq!(connector.find_pull("caretaker/fix").await.unwrap(), None);
-    let new = NewPull {
-        head_ref: "caretaker/fix".to_owned(),
-        base_ref: "main".to_owned(),
-        title: "Mend".to_owned(),
-        body: "Because.".to_owned(),
-    };
-    let pull = connector.open_pull(&new).await.unwrap();
-    assert_eq!(
-        connector.find_pull("caretaker/fix").await.unwrap().as_ref(),
-        Some(&pull)
-    );
-
-    let oid = |text: &str| text.parse().unwrap();
-    let tree = String::from_utf8(
-        super::bench::git(
-            repository.git_directory(),
-            &["rev-parse", &format!("{head}^{{tree}}")],
-        )
-        .stdout,
-    )
-    .unwrap();
-    let live = connector
-        .live(&Binding {
-            repository_id: repository.id().to_string(),
-            host: connector.host().to_owned(),
-            pull_request: pull.number,
-            base_ref: "main".to_owned(),
-            merge_base: oid(main.as_str()),
-            head_ref: "caretaker/fix".to_owned(),
-            head_commit: oid(head.as_str()),
-            head_tree: oid(tree.trim()),
-            change: ChangeDocument::from(&ChangeSet::new(ObjectFormat::Sha1, Vec::new()).unwrap()),
-            merge_method: MergeMethod::Squash,
-            title: "Mend".to_owned(),
-            body: String::new(),
-            expires_at: Millis(0),
-        })
-        .await
-        .unwrap();
-    assert_eq!(
-        (live.files.len(), live.entries.count(), live.checks.len()),
-        (1, 1, 1)
-    );
-    assert_eq!(
-        (
-            live.head_tree.to_string().as_str(),
-            live.allowed_methods.len()
-        ),
-        (tree.trim(), 3)
-    );
-
-    connector
-        .close_pull(pull.number, "Not needed.")
-        .await
-        .unwrap();
-    connector.delete_branch("caretaker/fix").await.unwrap();
-    assert_eq!(connector.branch("caretaker/fix").await.unwrap(), None);
-    assert!(!connector.pull(pull.number).await.unwrap().open);
 }

@@ -223,13 +223,9 @@ async fn comments_are_added_and_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn references_are_made_moved_and_removed() {
+async fn references_are_made_under_proper_names_only() {
     let bench = Bench::new().await;
     let first = bench.repository.tip("main").unwrap();
-    let second = bench
-        .repository
-        .commit("main", &[("c.txt", file("c\n"))], "Second")
-        .unwrap();
     let create = async |name: &str, sha: &str| {
         bench
             .post("/git/refs", json!({"ref": name, "sha": sha}))
@@ -258,7 +254,17 @@ async fn references_are_made_moved_and_removed() {
         "Object does not exist"
     );
     assert_eq!(create("refs/heads/x", "abc").await.status, 422);
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn references_are_moved_forward_or_by_force_and_removed() {
+    let bench = Bench::new().await;
+    let first = bench.repository.tip("main").unwrap();
+    let second = bench
+        .repository
+        .commit("main", &[("c.txt", file("c\n"))], "Second")
+        .unwrap();
+    bench.repository.create_branch("fix/a#1", &first).unwrap();
     let path = "/git/refs/heads/fix/a%231";
     let patch = async |body: serde_json::Value| bench.call(Method::PATCH, path, Some(body)).await;
     assert_eq!(patch(json!({"sha": second.as_str()})).await.status, 200);

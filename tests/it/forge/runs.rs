@@ -304,8 +304,12 @@ async fn anybody_can_name_a_check_test_but_only_one_app_is_actions() {
         bench.get(&format!("/check-runs/{pending}")).await.body["conclusion"],
         "failure"
     );
+}
 
-    // The jobs of a run are check runs as well; of two attempts the newer counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_check_runs_as_well_and_of_two_attempts_the_newer_counts() {
+    let bench = Bench::new().await;
+    let tip = bench.repository.tip("main").unwrap();
     let id = bench
         .repository
         .add_run(run(
