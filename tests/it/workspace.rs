@@ -1,5 +1,6 @@
 //! Trusted repositories and scratch trees: what is read is what git has, whatever an agent or a project does to hide it.
 
+mod languages;
 mod objects;
 mod proof;
 mod red_green;
