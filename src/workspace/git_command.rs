@@ -106,6 +106,15 @@ impl GitCommand {
         })
     }
 
+    /// The same with another git executable, given by its absolute path.
+    #[must_use]
+    pub fn with_program(self, git: impl Into<PathBuf>) -> Self {
+        Self {
+            git: git.into(),
+            ..self
+        }
+    }
+
     /// The same with another deadline for each invocation.
     #[must_use]
     pub fn with_deadline(self, deadline: Duration) -> Self {
@@ -205,9 +214,7 @@ impl GitCommand {
         }
         command.arg("--git-dir").arg(&self.repository);
         // Replacement refs would change what an id means.
-        command
-            .arg("--no-replace-objects")
-            .args(&arguments);
+        command.arg("--no-replace-objects").args(&arguments);
         command.env_clear().envs(self.passed_on.iter().cloned());
         command.envs(environment(&self.git, answerer.home()));
         if let Some(program) = answerer.program() {

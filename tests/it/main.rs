@@ -15,6 +15,7 @@ mod change;
 mod config;
 mod connector;
 mod gate;
+mod git_command;
 mod incident;
 mod sandbox;
 mod workspace;

@@ -37,7 +37,6 @@ impl Remote {
             ));
         }
         match parsed.scheme() {
-            "https" => {}
             "http" if is_this_machine(parsed.host().as_ref()) => {}
             "http" => {
                 return Err(refuse(
@@ -48,7 +47,7 @@ impl Remote {
                 return Err(refuse("it names another machine's files"));
             }
             "file" if token.is_some() => return Err(refuse("files need no credential; remove it")),
-            "file" => {}
+            "https" | "file" => {}
             _ => {
                 return Err(refuse(
                     "only https, http on this machine, and file are supported",
