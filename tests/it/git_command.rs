@@ -4,6 +4,7 @@ mod credential;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use caretaker::change::Oid;
 use caretaker::workspace::git_command::{
@@ -43,7 +44,8 @@ impl Pair {
     }
 
     fn git(&self) -> GitCommand {
-        GitCommand::new(self.ours(), env!("CARGO_BIN_EXE_caretaker")).unwrap()
+        let git = GitCommand::new(self.ours(), env!("CARGO_BIN_EXE_caretaker")).unwrap();
+        git.with_deadline(Duration::from_secs(20))
     }
 
     async fn push(&self, commit: Option<&str>, expected: Option<&str>) -> Result<(), GitError> {
