@@ -1,12 +1,30 @@
-//! Signed statements: envelopes, strict JSON, roles and keys.
+//! Signed statements: envelopes, roles, keys, the trust root and the chain. Everything here is a function of bytes.
 //!
-//! Statements, the chain and the trust root build on these; see `docs/roadmap.md` for what is not here yet.
+//! - [`dsse`]: envelopes and what is signed of them; [`json`]: strict reading; [`text`]: bounded values.
+//! - [`role`]: who signs what; [`keys`]: Ed25519 keys and key files; [`signer`]: the typed notary of a role.
+//! - [`predicate`], [`statement`]: what is said.
+//! - [`trust_root`]: whose keys count; [`chain`]: whether an incident's envelopes are a sound chain.
+//!
+//! A signed document is named by the SHA-256 of its pre-authentication encoding. Formats: `docs/ledger.md`.
 
+pub mod chain;
 pub mod digest;
 pub mod dsse;
 pub mod json;
 pub mod keys;
-mod role;
+pub mod predicate;
+pub mod role;
+pub mod signer;
+pub mod statement;
 pub mod text;
+pub mod trust_root;
 
+pub use chain::{ChainReport, Expectation, Link, authenticate, verify_chain};
+pub use digest::DigestRef;
+pub use dsse::{Envelope, EnvelopeError, ForeignEnvelope, SignedDocument, Verified};
+pub use keys::{KeyFile, KeyFileError, KeyId, KeyUse, PublicKey, SecretKey};
 pub use role::{PredicateType, Role};
+pub use signer::{FileSigner, SignError, Signer};
+pub use statement::{Event, Evidence, Predicate, Statement, StatementError, Subject};
+pub use text::{Label, List, Text, TextError};
+pub use trust_root::{TrustHistory, TrustRoot, TrustRootDocument, TrustRootError};

@@ -149,6 +149,12 @@ impl Label {
         }
     }
 
+    /// A label that is a constant of the program.
+    pub(crate) fn fixed(label: &'static str) -> Self {
+        debug_assert!(Self::new(label).is_ok(), "a constant label must be sound");
+        Self(label.to_owned())
+    }
+
     /// The label.
     pub fn as_str(&self) -> &str {
         &self.0

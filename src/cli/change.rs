@@ -60,12 +60,5 @@ pub(super) fn read(
     base: &str,
     head: &str,
 ) -> anyhow::Result<ChangeSet> {
-    let reader = open_read_only(repository)?;
-    let (base, head) = (reader.resolve(base)?, reader.resolve(head)?);
-    let start = if reader.is_commit(base)? && reader.is_commit(head)? {
-        reader.merge_base(base, head)?
-    } else {
-        base
-    };
-    Ok(reader.change_set(start, head)?)
+    Ok(open_read_only(repository)?.change_between(base, head)?)
 }

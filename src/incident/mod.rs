@@ -1,6 +1,6 @@
 //! One incident: its facts, and the one next step they call for.
 //!
-//! [`next`] is a total, pure function of a [`Snapshot`]. There is no second path for recovery: whoever claims the incident
+//! [`next()`] is a total, pure function of a [`Snapshot`]. There is no second path for recovery: whoever claims the incident
 //! after a crash computes the same next step from the same facts.
 
 mod fact;

@@ -23,7 +23,7 @@ pub struct Sandbox {
 impl Sandbox {
     /// Finds the boundary that `mode` asks for and proves that it works by running a program in it.
     ///
-    /// `launcher` is our own binary, whose `main` calls [`reexec::run_if_requested`].
+    /// `launcher` is our own binary, whose `main` calls `reexec::run_if_requested`.
     pub async fn detect(mode: Mode, launcher: PathBuf) -> Result<Self, SandboxError> {
         let launcher =
             std::fs::canonicalize(&launcher).map_err(|source| SandboxError::Supervisor {

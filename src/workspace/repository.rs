@@ -140,7 +140,7 @@ impl RepositoryReader {
         &self.path
     }
 
-    /// How the repository names its objects.
+    /// How the repository names its objects: by SHA-1, since the git library reads no other and opening refuses them.
     pub const fn object_format(&self) -> ObjectFormat {
         ObjectFormat::Sha1
     }
@@ -151,44 +151,6 @@ impl RepositoryReader {
             (Ok(id), Ok(odb)) => odb.exists_ext(id, OdbLookupFlags::empty()),
             _ => false,
         }
-    }
-
-    /// The commit or tree that a person names: a branch, a tag, a remote's branch, or a complete object id. Expressions such as
-    /// `HEAD~1` and abbreviated ids are not taken, so that a name has one meaning.
-    ///
-    /// # Errors
-    /// No such name.
-    pub fn resolve(&self, name: &str) -> Result<Oid, WorkspaceError> {
-        if let Ok(oid) = name.parse() {
-            return Ok(oid);
-        }
-        let unknown = || WorkspaceError::Name {
-            name: name.chars().take(200).collect(),
-            reason: format!(
-                "{} has no branch, tag or remote branch of that name; a complete object id works too, an abbreviated one does not",
-                self.path.display()
-            ),
-        };
-        let full = |folder: &str| format!("refs/{folder}/{name}");
-        let found = [
-            name.to_owned(),
-            full("heads"),
-            full("tags"),
-            full("remotes"),
-        ]
-        .into_iter()
-        .filter(|candidate| candidate == "HEAD" || candidate.starts_with("refs/"))
-        .find_map(|candidate| self.inner.find_reference(&candidate).ok())
-        .ok_or_else(unknown)?;
-        cooked(found.peel(ObjectType::Commit).map_err(|_| unknown())?.id())
-    }
-
-    /// Whether the object is a commit, so that it has a history.
-    ///
-    /// # Errors
-    /// The object is missing or neither commit nor tree.
-    pub fn is_commit(&self, treeish: Oid) -> Result<bool, WorkspaceError> {
-        Ok(self.kind_and_size(treeish, "commit or tree")?.0 == ObjectType::Commit)
     }
 
     /// The tree of a commit.

@@ -71,12 +71,11 @@ pub(super) fn parse(tree: Oid, data: &[u8]) -> Result<BTreeMap<Vec<u8>, Node>, W
     Ok(nodes)
 }
 
+/// Mode, name and id of one entry, and what follows it.
+type SplitEntry<'a> = (&'a [u8], &'a [u8], Oid, &'a [u8]);
+
 /// Splits `mode SP name NUL id` off the front.
-#[expect(
-    clippy::type_complexity,
-    reason = "mode, name, object and rest stand in this order in a tree entry"
-)]
-fn split_entry(data: &[u8], tree: Oid) -> Option<(&[u8], &[u8], Oid, &[u8])> {
+fn split_entry(data: &[u8], tree: Oid) -> Option<SplitEntry<'_>> {
     let space = data.iter().position(|byte| *byte == b' ')?;
     let (mode, named) = (data.get(..space)?, data.get(space + 1..)?);
     let nul = named.iter().position(|byte| *byte == 0)?;
@@ -236,7 +235,10 @@ impl TrustedRepository {
     ///
     /// # Errors
     /// A path that is both a file and a directory, an absent side, or objects that cannot be written.
-    pub fn write_tree(&self, files: &BTreeMap<RepoPath, Side>) -> Result<Oid, WorkspaceError> {
+    pub(super) fn write_tree(
+        &self,
+        files: &BTreeMap<RepoPath, Side>,
+    ) -> Result<Oid, WorkspaceError> {
         let entries: Vec<(&[u8], Side)> = files
             .iter()
             .map(|(path, side)| (path.as_bytes(), *side))
@@ -302,16 +304,20 @@ impl TrustedRepository {
     }
 
     /// Writes a blob unless it is there, and gives its id.
-    ///
-    /// # Errors
-    /// The repository cannot be written.
-    pub fn write_blob(&self, bytes: &[u8]) -> Result<Oid, WorkspaceError> {
+    pub(super) fn write_blob(&self, bytes: &[u8]) -> Result<Oid, WorkspaceError> {
         let written = self
             .odb()?
             .write(git2::ObjectType::Blob, bytes)
             .map_err(WorkspaceError::git("writing a file's content"))?;
         cooked(written)
     }
+}
+
+/// The id that a blob would have.
+pub(super) fn blob_id(bytes: &[u8]) -> Result<Oid, WorkspaceError> {
+    git2::Oid::hash_object(git2::ObjectType::Blob, bytes)
+        .map_err(WorkspaceError::git("hashing a file"))
+        .and_then(cooked)
 }
 
 fn both(path: &[u8]) -> WorkspaceError {

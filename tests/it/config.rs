@@ -163,7 +163,7 @@ fn without_a_file_everything_lies_in_the_home() {
 #[test]
 fn the_home_is_the_xdg_state_folder_unless_named() {
     let home = |variables: &[(&str, &str)]| {
-        Environment::new(variables.iter().copied(), Path::new("/work"))
+        Environment::new(variables.iter().copied(), Path::new("/srv"))
             .home()
             .map_err(|error| error.to_string())
     };
@@ -181,7 +181,7 @@ fn the_home_is_the_xdg_state_folder_unless_named() {
     );
     assert_eq!(
         home(&[("CARETAKER_HOME", "here")]).unwrap(),
-        Path::new("/work/here")
+        Path::new("/srv/here")
     );
     assert!(home(&[]).unwrap_err().contains("set CARETAKER_HOME"));
 }

@@ -155,13 +155,9 @@ fn names_resolve_to_one_thing_or_to_an_error_with_the_mend() {
     );
     let reader = open_read_only(directory.path()).unwrap();
     assert!(reader.resolve("main").is_ok());
-    assert_eq!(
-        reader.resolve("HEAD").unwrap(),
-        reader.resolve("main").unwrap()
-    );
-    for name in ["nothing", "HEAD~1", "abc1234", "../x", ""] {
+    for name in ["nothing", "main~1", "abc1234", "../x", ""] {
         let error = reader.resolve(name).unwrap_err().to_string();
-        assert!(error.contains("complete object id"), "{error}");
+        assert!(error.starts_with("resolving"), "{error}");
     }
     assert!(
         open_read_only(&directory.path().join("absent"))

@@ -4,8 +4,8 @@
 //! cleaned log, fits a narrow character set and, for files, is tracked at the commit. An attacker who prints into a log can
 //! therefore only choose among true names; whatever the facts claim is reproduced before it is acted on.
 //!
-//! Steps: [`selection`] (bounds the bytes) → [`clean`] (what a person could not see goes) → [`tool`] (whose output is it)
-//! → [`rules`] (that tool's rules only) → [`validate`] (closed vocabulary, character sets, verbatim, tracked).
+//! Steps: `selection` (bounds the bytes) → `clean` (what a person could not see goes) → `tool` (whose output is it)
+//! → `rules` (that tool's rules only) → `validate` (closed vocabulary, character sets, verbatim, tracked).
 
 mod clean;
 mod hidden;
@@ -47,7 +47,7 @@ pub struct ReadingReport {
 /// at the commit the log belongs to.
 ///
 /// The result depends on nothing but the arguments, so that a stored log can be read again and compared. A log of no known
-/// tool gives no facts. Time and memory are bounded by the size limits of [`selection`], whatever the bytes are.
+/// tool gives no facts. Time and memory are bounded by the size limits of `selection`, whatever the bytes are.
 pub fn read(
     log: &[u8],
     omitted: u64,
@@ -77,6 +77,11 @@ pub fn read(
         suspicious: clean.removed.hiding() > 0,
     };
     (extraction, report)
+}
+
+/// The text that facts of `log` must stand in: its selected parts, cleaned.
+pub fn clean(log: &[u8]) -> CleanLog {
+    clean::clean(&selection::select(log).pieces)
 }
 
 /// SHA-256 of the compact JSON of `facts`, members in the order in which [`ExtractedFact`] declares them.

@@ -3,6 +3,7 @@
 //! It stands behind the real port and does real work: it looks for its texts in the scratch tree and edits files there. What it
 //! cannot do is find anything its script does not name, and it says so.
 
+mod demo;
 mod tree;
 
 use std::path::Path;

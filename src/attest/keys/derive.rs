@@ -1,6 +1,6 @@
 //! From a secret to the key that seals a key file.
 
-use argon2::{Algorithm, Argon2, Block, Params, Version};
+use argon2::{Algorithm, Argon2, Params, Version};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use zeroize::{Zeroize as _, Zeroizing};
@@ -148,12 +148,10 @@ fn argon2id(
         lanes,
     };
     let params = Params::new(memory_kib, passes, lanes, Some(32)).map_err(refused)?;
-    let mut blocks = vec![Block::default(); params.block_count()];
     let mut key = Zeroizing::new([0; 32]);
-    let derived = Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_into_with_memory(secret, salt, key.as_mut_slice(), &mut blocks);
-    blocks.iter_mut().for_each(zeroize::Zeroize::zeroize);
-    derived.map_err(refused)?;
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into(secret, salt, key.as_mut_slice())
+        .map_err(refused)?;
     Ok(key)
 }
 

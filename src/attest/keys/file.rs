@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use super::super::digest::Digest;
 use super::super::json::{self, JsonError};
 use super::super::role::Role;
 use super::super::text::Label;
 use super::{Fill, FillError, Kdf, KeyId, SecretKey};
+use crate::change::Sha256Digest;
 
 /// The longest key file, in bytes.
 const MAX_BYTES: usize = 4_096;
@@ -267,7 +267,7 @@ impl KeyFile {
             STANDARD.encode(&self.sealed)
         );
         bytes.extend_from_slice(body.as_bytes());
-        let checksum = STANDARD.encode(Digest::of(&bytes).as_bytes());
+        let checksum = STANDARD.encode(Sha256Digest::of(&bytes).as_bytes());
         bytes.extend_from_slice(checksum.as_bytes());
         bytes.push(b'\n');
         bytes

@@ -1,4 +1,4 @@
-//! Ed25519 keys: ids, public keys, secret keys, and (in [`file`]) secret keys at rest.
+//! Ed25519 keys: ids, public keys, secret keys, and (in `file`) secret keys at rest.
 
 mod derive;
 mod file;

@@ -37,8 +37,7 @@ impl Remote {
             ));
         }
         match parsed.scheme() {
-            "http" if is_this_machine(parsed.host().as_ref()) => {}
-            "http" => {
+            "http" if !is_this_machine(parsed.host().as_ref()) => {
                 return Err(refuse(
                     "without encryption only this machine is talked to; use https",
                 ));
@@ -47,7 +46,7 @@ impl Remote {
                 return Err(refuse("it names another machine's files"));
             }
             "file" if token.is_some() => return Err(refuse("files need no credential; remove it")),
-            "https" | "file" => {}
+            "https" | "http" | "file" => {}
             _ => {
                 return Err(refuse(
                     "only https, http on this machine, and file are supported",

@@ -145,7 +145,7 @@ fn with_cargo(command: &mut Command) {
     let mut set = |name: &str, value: &Path| {
         command
             .environment
-            .push((name.to_owned(), value.display().to_string()))
+            .push((name.to_owned(), value.display().to_string()));
     };
     if cargo.join("bin/cargo").exists() && rustup.join("toolchains").exists() {
         set("CARGO_HOME", &cargo);

@@ -55,15 +55,17 @@ struct Log<'t, 'r> {
 impl<'t> Log<'t, '_> {
     /// Sorts a line by its first characters, so that most lines meet no pattern at all.
     fn line(&mut self, line: &'t str) {
+        if self.error.is_some() && self.ends_error(line) {
+            return;
+        }
         if line.starts_with("error") {
             self.error_line(line);
-        } else if self.error.is_some() {
-            self.line_after_error(line);
         } else if line.starts_with("test ") {
             self.test_line(line);
         } else if line.starts_with("thread '") {
             self.panic_line(line);
         } else if line.starts_with("---- ") {
+            self.listing = false;
             self.section = SECTION
                 .captures(line)
                 .and_then(|found| group(&found, "test"));
@@ -157,7 +159,8 @@ impl<'t> Log<'t, '_> {
             .map(|found| (group(&found, "code"), PLACE_WITHIN));
     }
 
-    fn line_after_error(&mut self, line: &'t str) {
+    /// Looks for the place of the pending error; whether `line` is it.
+    fn ends_error(&mut self, line: &'t str) -> bool {
         if let Some(place) = COMPILE_PLACE.captures(line) {
             let code = self.error.take().and_then(|(code, _)| code);
             let printed = group(&place, "file").unwrap_or_default();
@@ -168,12 +171,13 @@ impl<'t> Log<'t, '_> {
                 ..Details::default()
             };
             self.add_compile_error(details);
-            return;
+            return true;
         }
         match &mut self.error {
             Some((_, left)) if *left > 1 && !line.is_empty() => *left -= 1,
             _ => self.end_error(),
         }
+        false
     }
 
     /// An error whose place never came is a fact only if it has a code: cargo's own closing words are errors too.

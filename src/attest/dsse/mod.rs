@@ -3,17 +3,19 @@
 //! What is signed is the pre-authentication encoding ([`pae`]) of exact payload bytes. Verification never re-serialises
 //! and hands out nothing but the bytes that were verified ([`Verified`]).
 
+mod foreign;
+
 use base64::Engine as _;
-use base64::alphabet::{STANDARD as STANDARD_ALPHABET, URL_SAFE as URL_SAFE_ALPHABET};
-use base64::engine::DecodePaddingMode;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::digest::Digest;
 use super::json::{self, JsonError};
 use super::keys::{KeyId, PublicKey, SecretKey};
 use super::text::shown;
+
+use crate::change::Sha256Digest;
+pub use foreign::ForeignEnvelope;
 
 /// The payload type of in-toto statements.
 pub const IN_TOTO: &str = "application/vnd.in-toto+json";
@@ -137,7 +139,7 @@ pub struct SignedDocument {
 
 impl SignedDocument {
     /// Signs `payload` with every one of `keys`.
-    pub fn sign(
+    pub(crate) fn sign(
         payload_type: &str,
         payload: &[u8],
         keys: &[&SecretKey],
@@ -207,6 +209,11 @@ impl SignedDocument {
         &self.payload_type
     }
 
+    /// The payload before verification: only to learn which keys a self-signed document claims.
+    pub(crate) fn unverified_payload(&self) -> &[u8] {
+        &self.payload
+    }
+
     /// The signatures, unverified.
     pub fn signatures(&self) -> &[Signature] {
         &self.signatures
@@ -214,8 +221,8 @@ impl SignedDocument {
 
     /// SHA-256 of the pre-authentication encoding: what other documents and pins name this one by. Independent of
     /// signatures and of the JSON around the payload.
-    pub fn digest(&self) -> Digest {
-        Digest::of(&pae(&self.payload_type, &self.payload))
+    pub fn digest(&self) -> Sha256Digest {
+        Sha256Digest::of(&pae(&self.payload_type, &self.payload))
     }
 
     /// Hands out the payload if at least `threshold` *distinct* keys of `keys` signed it as `payload_type`.
@@ -295,7 +302,7 @@ fn verify_threshold(
     }
     let keyids = signers.into_iter().map(PublicKey::keyid).collect();
     Ok(Verified {
-        digest: Digest::of(&message),
+        digest: Sha256Digest::of(&message),
         payload: payload.to_vec(),
         keyids,
     })
@@ -310,7 +317,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// Signs `payload` with one key.
-    pub fn sign(
+    pub(crate) fn sign(
         payload_type: &str,
         payload: &[u8],
         key: &SecretKey,
@@ -352,7 +359,7 @@ impl Envelope {
     }
 
     /// SHA-256 of the pre-authentication encoding: what the next event and cross references name this one by.
-    pub fn digest(&self) -> Digest {
+    pub fn digest(&self) -> Sha256Digest {
         self.document.digest()
     }
 
@@ -367,7 +374,7 @@ impl Envelope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
     payload: Vec<u8>,
-    digest: Digest,
+    digest: Sha256Digest,
     keyids: Vec<KeyId>,
 }
 
@@ -378,7 +385,7 @@ impl Verified {
     }
 
     /// SHA-256 of the pre-authentication encoding.
-    pub const fn digest(&self) -> Digest {
+    pub const fn digest(&self) -> Sha256Digest {
         self.digest
     }
 
@@ -386,86 +393,4 @@ impl Verified {
     pub fn keyids(&self) -> &[KeyId] {
         &self.keyids
     }
-}
-
-#[derive(Deserialize)]
-struct ForeignWire {
-    payload: String,
-    #[serde(rename = "payloadType")]
-    payload_type: String,
-    signatures: Vec<ForeignSignature>,
-}
-
-#[derive(Deserialize)]
-struct ForeignSignature {
-    sig: String,
-}
-
-/// An envelope made by somebody else, read as liberally as DSSE demands: both base64 alphabets, any member order and
-/// white space, unknown members ignored, key ids not even looked at. Repeated members are refused all the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignEnvelope {
-    payload_type: String,
-    payload: Vec<u8>,
-    signatures: Vec<[u8; 64]>,
-}
-
-impl ForeignEnvelope {
-    /// Reads an envelope of at most [`MAX_ENVELOPE`] bytes. Signatures that are not 64 bytes long are left out: they
-    /// are of another algorithm.
-    pub fn parse(bytes: &[u8]) -> Result<Self, EnvelopeError> {
-        json::read(bytes, MAX_ENVELOPE)?;
-        let wire: ForeignWire =
-            serde_json::from_slice(bytes).map_err(|error| JsonError::Shape {
-                reason: shown(&error.to_string()),
-            })?;
-        check_count(wire.signatures.len())?;
-        let payload =
-            either_alphabet(&wire.payload).ok_or(EnvelopeError::Base64 { part: "payload" })?;
-        let mut signatures = Vec::new();
-        for signature in &wire.signatures {
-            let bytes = either_alphabet(&signature.sig)
-                .ok_or(EnvelopeError::Base64 { part: "signature" })?;
-            signatures.extend(<[u8; 64]>::try_from(bytes).ok());
-        }
-        Ok(Self {
-            payload_type: wire.payload_type,
-            payload,
-            signatures,
-        })
-    }
-
-    /// The payload type, unverified.
-    pub fn payload_type(&self) -> &str {
-        &self.payload_type
-    }
-
-    /// Hands out the payload if at least `threshold` *distinct* keys of `keys` signed it as `payload_type`.
-    pub fn verify(
-        &self,
-        payload_type: &str,
-        keys: &[PublicKey],
-        threshold: usize,
-    ) -> Result<Verified, EnvelopeError> {
-        let signatures = self.signatures.iter().copied();
-        verify_threshold(
-            &self.payload_type,
-            &self.payload,
-            signatures,
-            payload_type,
-            keys,
-            threshold,
-        )
-    }
-}
-
-fn either_alphabet(text: &str) -> Option<Vec<u8>> {
-    const CONFIG: GeneralPurposeConfig =
-        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    const STANDARD_LIBERAL: GeneralPurpose = GeneralPurpose::new(&STANDARD_ALPHABET, CONFIG);
-    const URL_SAFE_LIBERAL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE_ALPHABET, CONFIG);
-    STANDARD_LIBERAL
-        .decode(text)
-        .or_else(|_| URL_SAFE_LIBERAL.decode(text))
-        .ok()
 }

@@ -1,0 +1,224 @@
+//! One pass over a chain.
+
+use std::collections::BTreeSet;
+
+use super::super::dsse::Envelope;
+use super::super::predicate::{EventBlock, Project};
+use super::super::statement::Event;
+use super::super::text::shown;
+use super::super::trust_root::TrustHistory;
+use super::Expectation;
+use super::attested::authenticate;
+use super::report::{ChainReport, EventReport, Failure, Head, Refusal, Rule, Verdict};
+use super::story::Story;
+use crate::change::Sha256Digest;
+use crate::id::{EventId, IncidentId};
+
+/// What is known about the event before.
+#[derive(Clone, Copy)]
+enum Before {
+    Nothing,
+    Digest(Sha256Digest),
+    Unreadable,
+}
+
+/// The state between two envelopes.
+pub(super) struct Walk<'a> {
+    trust: &'a TrustHistory,
+    expected: &'a Expectation,
+    before: Before,
+    incident: Option<IncidentId>,
+    project: Option<Project>,
+    ids: BTreeSet<EventId>,
+    story: Story,
+    position: u64,
+    report: ChainReport,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(trust: &'a TrustHistory, expected: &'a Expectation) -> Self {
+        Self {
+            trust,
+            expected,
+            before: Before::Nothing,
+            incident: expected.incident.clone(),
+            project: expected.project.clone(),
+            ids: BTreeSet::new(),
+            story: Story::default(),
+            position: 0,
+            report: ChainReport {
+                verdict: Verdict::Valid,
+                events: Vec::new(),
+                failures: Vec::new(),
+                head: None,
+                gaps: Vec::new(),
+            },
+        }
+    }
+
+    /// Takes the next envelope.
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        let mut event = EventReport {
+            seq: self.position,
+            kind: None,
+            role: None,
+            keyid: None,
+            digest: None,
+            verdict: Verdict::Valid,
+            reason: None,
+            event: None,
+        };
+        match self.examine(bytes, &mut event) {
+            Ok(refusals) => refusals
+                .into_iter()
+                .for_each(|refusal| self.refuse(&mut event, &refusal)),
+            Err(refusal) => self.refuse(&mut event, &refusal),
+        }
+        self.before = event.digest.map_or(Before::Unreadable, Before::Digest);
+        self.report.head = event.digest.map(|digest| Head {
+            events: self.position + 1,
+            digest,
+        });
+        self.report.events.push(event);
+        self.position += 1;
+    }
+
+    /// The report, after the last envelope.
+    pub(super) fn finish(mut self) -> ChainReport {
+        if self.position == 0 {
+            self.fail(&Refusal::unverifiable(
+                Rule::Empty,
+                "at least one event",
+                "none",
+            ));
+        }
+        if let Some(head) = self.expected.head {
+            // Only this notices that the end was cut off.
+            if self.report.head != Some(head) {
+                let found = self
+                    .report
+                    .head
+                    .map_or_else(|| "no readable end".to_owned(), described);
+                self.fail(&Refusal::invalid(Rule::Head, described(head), found));
+            }
+        }
+        self.report
+    }
+
+    /// What does not hold for this envelope. An error means that it is not authentic, so that nothing it says was
+    /// looked at.
+    fn examine(&mut self, bytes: &[u8], report: &mut EventReport) -> Result<Vec<Refusal>, Refusal> {
+        let envelope = Envelope::parse(bytes).map_err(|error| {
+            Refusal::invalid(
+                Rule::Envelope,
+                "the stored form of an envelope",
+                error.to_string(),
+            )
+        })?;
+        report.keyid = Some(envelope.keyid().clone());
+        report.digest = Some(envelope.digest());
+        let attested = authenticate(self.trust, &envelope)?;
+        report.kind = Some(attested.statement().predicate_type());
+        report.role = Some(attested.role());
+        let Some(event) = attested.statement().as_event() else {
+            let found = attested.statement().predicate_type().name();
+            return Err(Refusal::invalid(Rule::Kind, "an event of a chain", found));
+        };
+        let mut refusals = self.check_block(event.block());
+        refusals.extend(self.story.take(attested.digest(), event));
+        if matches!(event, Event::Gap(_)) {
+            self.report.gaps.push(self.position);
+        }
+        report.event = Some(event.clone());
+        Ok(refusals)
+    }
+
+    fn check_block(&mut self, block: &EventBlock) -> Vec<Refusal> {
+        let mut refusals = Vec::new();
+        if block.seq != self.position {
+            refusals.push(Refusal::invalid(
+                Rule::Seq,
+                self.position.to_string(),
+                block.seq.to_string(),
+            ));
+        }
+        refusals.extend(self.check_prev(block));
+        let incident = self.incident.get_or_insert_with(|| block.incident.clone());
+        if *incident != block.incident {
+            refusals.push(Refusal::invalid(
+                Rule::Incident,
+                incident.as_str(),
+                block.incident.as_str(),
+            ));
+        }
+        let project = self.project.get_or_insert_with(|| block.project.clone());
+        if *project != block.project {
+            refusals.push(Refusal::invalid(
+                Rule::Project,
+                named(project),
+                named(&block.project),
+            ));
+        }
+        if !self.ids.insert(block.id.clone()) {
+            refusals.push(Refusal::invalid(
+                Rule::EventId,
+                "an id of its own",
+                block.id.as_str(),
+            ));
+        }
+        refusals
+    }
+
+    fn check_prev(&self, block: &EventBlock) -> Option<Refusal> {
+        let found = block.prev.map(|prev| prev.sha256);
+        let written = |digest: Option<Sha256Digest>| {
+            digest.map_or_else(|| "null".to_owned(), |digest| digest.to_string())
+        };
+        let expected = match self.before {
+            Before::Nothing => None,
+            Before::Digest(digest) => Some(digest),
+            Before::Unreadable => {
+                return Some(Refusal::unverifiable(
+                    Rule::Prev,
+                    "an event before that can be read",
+                    written(found),
+                ));
+            }
+        };
+        (found != expected).then(|| Refusal::invalid(Rule::Prev, written(expected), written(found)))
+    }
+
+    fn refuse(&mut self, event: &mut EventReport, refusal: &Refusal) {
+        event.verdict = event.verdict.max(refusal.verdict);
+        if event.reason.is_none() {
+            event.reason = Some(refusal.to_string());
+        }
+        self.fail(refusal);
+    }
+
+    fn fail(&mut self, refusal: &Refusal) {
+        // Whatever a refusal says of itself, with one in the report the chain is not valid.
+        self.report.verdict = self
+            .report
+            .verdict
+            .max(refusal.verdict)
+            .max(Verdict::CannotVerify);
+        self.report.failures.push(Failure {
+            seq: self.position,
+            rule: refusal.rule,
+            expected: refusal.expected.clone(),
+            found: refusal.found.clone(),
+        });
+    }
+}
+
+fn described(head: Head) -> String {
+    format!("{} events, the last one {}", head.events, head.digest)
+}
+
+fn named(project: &Project) -> String {
+    shown(&format!(
+        "{} (repository {})",
+        project.uri, project.repository_id
+    ))
+}

@@ -1,0 +1,116 @@
+//! `proposal`: a fix, or the files of one that does not exist yet.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::digest::DigestRef;
+use super::super::text::{Label, List, Text};
+use super::{Class, EventBlock, PredicateError, Target};
+use crate::change::{Oid, Sha256Digest};
+
+/// A proposal, signed by the proposer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proposal {
+    /// The event.
+    pub event: EventBlock,
+    /// The exact change; only files when it was denied before anything was committed.
+    pub target: Target,
+    /// What it was made on.
+    pub base: Base,
+    /// SHA-256 of the landed commit's title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<DigestRef>,
+    /// SHA-256 of the landed commit's body, without `Caretaker-*` trailers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<DigestRef>,
+    /// What failed.
+    pub failure: Failure,
+    /// Why it failed.
+    pub diagnosis: Diagnosis,
+    /// Who made the change.
+    pub agent: Agent,
+    /// Digest of the signed context manifest: what the diagnosis was fed.
+    pub context_manifest: DigestRef,
+    /// Digests of the signed test results, red first.
+    pub tests: List<DigestRef>,
+    /// SHA-256 of the project's intent document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent_document: Option<DigestRef>,
+    /// The blast radius as the proposer saw it; the decision's is the one that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+}
+
+impl Proposal {
+    pub(crate) fn check(&self) -> Result<(), PredicateError> {
+        self.target.check()
+    }
+}
+
+/// The state a change was made on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Base {
+    /// The branch, without `refs/heads/`.
+    #[serde(rename = "ref")]
+    pub branch: Text,
+    /// The commit.
+    pub commit: Oid,
+}
+
+/// The cause of a failure, as detected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// Steps ran and one failed.
+    Code,
+    /// Nothing ran.
+    NeverStarted,
+    /// The time was up.
+    Timeout,
+    /// The workflow file is not valid.
+    WorkflowInvalid,
+    /// An expected run did not happen.
+    SilentWorkflow,
+    /// Fails and passes at the same commit.
+    Flaky,
+    /// A health endpoint.
+    Health,
+    /// None of these.
+    Unknown,
+}
+
+/// The failure that the incident is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Its cause.
+    pub kind: FailureKind,
+    /// Where it can be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<Text>,
+    /// SHA-256 of the raw log or answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<DigestRef>,
+}
+
+/// Why it failed, as the agent sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Diagnosis {
+    /// SHA-256 of the whole diagnosis.
+    pub sha256: Sha256Digest,
+    /// Its beginning.
+    pub summary: Text,
+}
+
+/// Who made a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    /// The adapter.
+    pub id: Label,
+    /// The model, if one was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Text>,
+}

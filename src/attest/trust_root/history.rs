@@ -1,0 +1,103 @@
+//! The versions of a trust root that a verifier holds, without gaps.
+
+use super::super::dsse::SignedDocument;
+use super::super::keys::KeyId;
+use super::super::predicate::TrustRootRef;
+use super::super::role::Role;
+use super::{RoleKey, TrustRoot, TrustRootError, verify_with};
+
+/// Consecutive versions of one organisation's trust root, each reached from a pinned one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustHistory {
+    /// Ascending; the first is never missing.
+    first: TrustRoot,
+    later: Vec<TrustRoot>,
+}
+
+impl From<TrustRoot> for TrustHistory {
+    /// Starts from the version that is trusted.
+    fn from(root: TrustRoot) -> Self {
+        Self {
+            first: root,
+            later: Vec::new(),
+        }
+    }
+}
+
+impl TrustHistory {
+    /// Adds the version before the oldest one. It is trusted because the oldest one names its digest.
+    pub fn add_older(&mut self, bytes: &[u8]) -> Result<(), TrustRootError> {
+        let older = TrustRoot::parse_unpinned(bytes)?;
+        let newer = &self.first;
+        if newer.document.prev.map(|prev| prev.sha256) != Some(older.digest) {
+            return discontinuous(&older, "the version after it names another predecessor");
+        }
+        self.check_pair(&older, newer)?;
+        let newer = std::mem::replace(&mut self.first, older);
+        self.later.insert(0, newer);
+        Ok(())
+    }
+
+    /// Adds the version after the newest one. It is trusted because the newest one's root keys signed it, too.
+    pub fn add_newer(&mut self, bytes: &[u8]) -> Result<(), TrustRootError> {
+        let newer = TrustRoot::parse_unpinned(bytes)?;
+        let older = self.newest();
+        if newer.document.prev.map(|prev| prev.sha256) != Some(older.digest) {
+            return discontinuous(&newer, "it names another predecessor");
+        }
+        // Without the old threshold whoever makes a root of their own could append it.
+        verify_with(&SignedDocument::parse(bytes)?, &older.document)?;
+        self.check_pair(older, &newer)?;
+        self.later.push(newer);
+        Ok(())
+    }
+
+    /// The newest version held.
+    pub fn newest(&self) -> &TrustRoot {
+        self.later.last().unwrap_or(&self.first)
+    }
+
+    /// Every version held, oldest first.
+    pub fn versions(&self) -> impl DoubleEndedIterator<Item = &TrustRoot> {
+        std::iter::once(&self.first).chain(&self.later)
+    }
+
+    /// The version that an event names: none if it is not held, or is another document of the same number.
+    pub fn version(&self, reference: TrustRootRef) -> Option<&TrustRoot> {
+        self.versions().find(|root| root.reference() == reference)
+    }
+
+    /// The newest entry of the role key with this id. A key has one role in all versions.
+    pub fn role_key(&self, keyid: &KeyId) -> Option<(Role, &RoleKey)> {
+        self.versions().rev().find_map(|root| root.role_key(keyid))
+    }
+
+    fn check_pair(&self, older: &TrustRoot, newer: &TrustRoot) -> Result<(), TrustRootError> {
+        if older.document.org != newer.document.org {
+            return discontinuous(newer, "it is another organisation's");
+        }
+        if newer.document.version != older.document.version + 1 {
+            return discontinuous(newer, "the numbers are not consecutive");
+        }
+        let candidates = [older, newer]
+            .into_iter()
+            .flat_map(|root| root.document.roles.iter());
+        for (role, key) in candidates {
+            let held = self
+                .versions()
+                .chain([older, newer])
+                .filter_map(|root| root.role_key(&key.keyid));
+            if held.into_iter().any(|(other, _)| other != role) {
+                return discontinuous(newer, "a key changes its role");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn discontinuous(root: &TrustRoot, problem: &str) -> Result<(), TrustRootError> {
+    Err(TrustRootError::Discontinuous {
+        version: root.document.version,
+        problem: problem.to_owned(),
+    })
+}

@@ -1,0 +1,288 @@
+//! The REST interface: one request in, one answer out, in the shapes of GitHub's API version 2022-11-28.
+
+mod account;
+mod actions;
+mod checks;
+mod compare;
+mod conversation;
+mod merge;
+mod objects;
+mod paging;
+mod pull_files;
+mod pulls;
+mod references;
+mod repositories;
+mod routes;
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use serde_json::{Map, Value, json};
+
+use super::error::ForgeError;
+use super::state::Shared;
+
+pub(crate) use merge::{MergeRequest, land};
+pub(crate) use pulls::{retarget, set_open};
+
+/// The only API version this forge speaks.
+const API_VERSION: &str = "2022-11-28";
+const DOCUMENTATION: &str = "https://docs.github.com/rest";
+/// Requests an hour, as for a small installation.
+pub(crate) const RATE_LIMIT: u64 = 5_000;
+
+/// One request to the API, read and decoded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Call {
+    /// In capitals; HEAD arrives as GET.
+    pub(crate) method: String,
+    /// The decoded parts of the path.
+    pub(crate) segments: Vec<String>,
+    /// The decoded pairs of the query, in order.
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) accept: String,
+    pub(crate) if_none_match: Option<String>,
+    pub(crate) api_version: Option<String>,
+    pub(crate) has_user_agent: bool,
+    pub(crate) credentials: Credentials,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Credentials {
+    #[default]
+    None,
+    Wrong,
+    Right,
+}
+
+/// An answer before the headers that all answers share.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Body,
+}
+
+/// What an answer carries.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Nothing,
+    Json(Value),
+    Raw(Vec<u8>),
+}
+
+/// A request that is answered with an error in GitHub's words.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) message: String,
+    pub(crate) errors: Vec<Value>,
+}
+
+/// What every route gives.
+pub(crate) type Answer = Result<Reply, Refusal>;
+
+impl Reply {
+    pub(crate) fn json(status: u16, body: Value) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Body::Json(body),
+        }
+    }
+
+    pub(crate) fn ok(body: Value) -> Self {
+        Self::json(200, body)
+    }
+
+    pub(crate) fn nothing() -> Self {
+        Self {
+            status: 204,
+            headers: Vec::new(),
+            body: Body::Nothing,
+        }
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+}
+
+impl Refusal {
+    pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            errors: Vec::new(),
+        }
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::new(404, "Not Found")
+    }
+
+    /// 422 with one error, as GitHub words custom validations.
+    pub(crate) fn invalid(resource: &str, message: impl Into<String>) -> Self {
+        let error = json!({"resource": resource, "code": "custom", "message": message.into()});
+        Self {
+            errors: vec![error],
+            ..Self::new(422, "Validation Failed")
+        }
+    }
+
+    /// 422 about one field.
+    pub(crate) fn invalid_field(resource: &str, field: &str, code: &str) -> Self {
+        let error = json!({"resource": resource, "code": code, "field": field});
+        Self {
+            errors: vec![error],
+            ..Self::new(422, "Validation Failed")
+        }
+    }
+
+    fn reply(&self) -> Reply {
+        let mut body = json!({"message": self.message, "documentation_url": DOCUMENTATION, "status": self.status.to_string()});
+        if !self.errors.is_empty() {
+            body["errors"] = Value::Array(self.errors.clone());
+        }
+        Reply::json(self.status, body)
+    }
+}
+
+impl From<ForgeError> for Refusal {
+    /// A fault of the forge itself: GitHub would say nothing more than "Server Error", a stand-in says what happened.
+    fn from(error: ForgeError) -> Self {
+        Self::new(500, format!("Server Error: {error}"))
+    }
+}
+
+impl Call {
+    /// A value of the query.
+    pub(crate) fn query_value(&self, name: &str) -> Option<&str> {
+        self.query
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The body as a JSON object; an empty body counts as an empty object.
+    pub(crate) fn object(&self) -> Result<Map<String, Value>, Refusal> {
+        if self.body.is_empty() {
+            return Ok(Map::new());
+        }
+        match serde_json::from_slice(&self.body) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err(Refusal::new(400, "Body should be a JSON object")),
+            Err(_) => Err(Refusal::new(400, "Problems parsing JSON")),
+        }
+    }
+}
+
+/// A text of the body; `None` when it is absent or null, 422 when it is something else or contains a NUL.
+pub(crate) fn text(object: &Map<String, Value>, name: &str) -> Result<Option<String>, Refusal> {
+    match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if !text.contains('\0') => Ok(Some(text.clone())),
+        Some(_) => Err(Refusal::new(
+            422,
+            format!("Invalid request.\n\nFor '/{name}': expected a string."),
+        )),
+    }
+}
+
+/// A flag of the body; `None` when it is absent or null, 422 when it is something else.
+pub(crate) fn flag(object: &Map<String, Value>, name: &str) -> Result<Option<bool>, Refusal> {
+    match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(*flag)),
+        Some(_) => Err(Refusal::new(
+            422,
+            format!("Invalid request.\n\nFor '/{name}': expected a boolean."),
+        )),
+    }
+}
+
+/// A text of the body that must be there.
+pub(crate) fn required_text(object: &Map<String, Value>, name: &str) -> Result<String, Refusal> {
+    let missing = || {
+        Refusal::new(
+            422,
+            format!("Invalid request.\n\n\"{name}\" wasn't supplied."),
+        )
+    };
+    text(object, name)?
+        .filter(|text| !text.is_empty())
+        .ok_or_else(missing)
+}
+
+/// Answers one request to the API.
+pub(crate) fn answer(shared: &Shared, call: &Call) -> Reply {
+    let reply = admitted(call)
+        .and_then(|()| routes::route(shared, call))
+        .unwrap_or_else(|refusal| refusal.reply());
+    with_common_headers(shared, call, reply)
+}
+
+/// What GitHub checks before it looks at the path.
+fn admitted(call: &Call) -> Result<(), Refusal> {
+    if !call.has_user_agent {
+        return Err(Refusal::new(
+            403,
+            "Request forbidden by administrative rules. Please make sure your request has a User-Agent header",
+        ));
+    }
+    if let Some(version) = call
+        .api_version
+        .as_deref()
+        .filter(|version| *version != API_VERSION)
+    {
+        return Err(Refusal::new(
+            400,
+            format!(
+                "\"{version}\" is not a supported version of the REST API. The supported versions are: {API_VERSION}"
+            ),
+        ));
+    }
+    match call.credentials {
+        Credentials::Wrong => Err(Refusal::new(401, "Bad credentials")),
+        Credentials::None | Credentials::Right => Ok(()),
+    }
+}
+
+/// Rate limit, media type, request id and `ETag`; and 304 where the client has this very answer.
+fn with_common_headers(shared: &Shared, call: &Call, mut reply: Reply) -> Reply {
+    if let Body::Json(value) = &reply.body
+        && reply.status == 200
+        && call.method == "GET"
+    {
+        // GitHub's ETags differ from token to token: whoever changes the token fetches everything again.
+        let mut hasher = DefaultHasher::new();
+        (value.to_string(), &shared.token, &call.accept).hash(&mut hasher);
+        let tag = format!("W/\"{:016x}\"", hasher.finish());
+        if call.if_none_match.as_deref() == Some(tag.as_str()) {
+            reply.status = 304;
+            reply.body = Body::Nothing;
+        }
+        reply.headers.push(("etag", tag));
+    }
+    let free = reply.status == 304
+        || call
+            .segments
+            .first()
+            .is_some_and(|first| first == "rate_limit");
+    let used = shared.spend(u64::from(!free));
+    let request = shared.ids.next();
+    reply.headers.extend([
+        ("x-ratelimit-limit", RATE_LIMIT.to_string()),
+        ("x-ratelimit-remaining", (RATE_LIMIT - used).to_string()),
+        ("x-ratelimit-used", used.to_string()),
+        ("x-ratelimit-reset", ((shared.now)() + 3_600).to_string()),
+        ("x-ratelimit-resource", "core".to_owned()),
+        ("x-github-media-type", "github.v3; format=json".to_owned()),
+        ("x-github-api-version-selected", API_VERSION.to_owned()),
+        ("x-github-request-id", format!("FORGE:{request:X}")),
+    ]);
+    reply
+}

@@ -1,0 +1,3 @@
+//! Who is let in.
+
+pub mod token;

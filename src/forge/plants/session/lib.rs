@@ -1,0 +1,4 @@
+//! Session tokens that end on time.
+
+pub mod auth;
+pub mod greeting;

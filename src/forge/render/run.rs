@@ -1,0 +1,121 @@
+//! Workflow runs and jobs.
+
+use serde_json::{Value, json};
+
+use super::super::git::CommitFacts;
+use super::super::state::{Attempt, Job, PERSON, RepositoryState, Run};
+use super::super::time::rfc3339;
+use super::{api_root, node_id, repository, user, web_root};
+
+/// One attempt of a workflow run.
+pub(crate) fn run(
+    base: &str,
+    repository_id: u64,
+    state: &RepositoryState,
+    run: &Run,
+    attempt: &Attempt,
+    commit: Option<&CommitFacts>,
+) -> Value {
+    let (api, url) = (
+        api_root(base, state),
+        format!("{}/actions/runs/{}", api_root(base, state), run.id),
+    );
+    let actor = user(base, PERSON.login, PERSON.id);
+    let whole = repository(base, repository_id, state);
+    let previous = (attempt.number > 1).then(|| format!("{url}/attempts/{}", attempt.number - 1));
+    let title = commit.map_or(run.workflow.as_str(), |commit| commit.title());
+    let mut value = json!({
+        "id": run.id,
+        "node_id": node_id("WFR", run.id),
+        "name": run.workflow,
+        "display_title": title,
+        "path": run.workflow_path,
+        "run_number": run.number,
+        "run_attempt": attempt.number,
+        "event": run.event,
+        "status": attempt.status,
+        "conclusion": attempt.conclusion,
+        "workflow_id": run.workflow_id,
+        "head_branch": run.branch,
+        "head_sha": run.head_sha.as_str(),
+        "head_commit": commit.map(head_commit),
+        "pull_requests": [],
+        "referenced_workflows": [],
+        "actor": actor,
+        "triggering_actor": actor,
+        "created_at": rfc3339(run.created_at),
+        "run_started_at": rfc3339(attempt.started_at),
+        "updated_at": rfc3339(attempt.updated_at),
+        "repository": whole,
+        "head_repository": whole,
+    });
+    value["check_suite_id"] = json!(run.suite.id);
+    value["check_suite_node_id"] = json!(node_id("CS", run.suite.id));
+    value["url"] = json!(url);
+    value["html_url"] = json!(format!("{}/actions/runs/{}", web_root(base, state), run.id));
+    value["previous_attempt_url"] = json!(previous);
+    value["check_suite_url"] = json!(format!("{api}/check-suites/{}", run.suite.id));
+    value["workflow_url"] = json!(format!("{api}/actions/workflows/{}", run.workflow_id));
+    for path in ["jobs", "logs", "artifacts", "cancel", "rerun"] {
+        value[format!("{path}_url")] = json!(format!("{url}/{path}"));
+    }
+    value
+}
+
+fn head_commit(commit: &CommitFacts) -> Value {
+    json!({
+        "id": commit.id.as_str(),
+        "tree_id": commit.tree.as_str(),
+        "message": commit.message,
+        "timestamp": rfc3339(commit.committer.seconds),
+        "author": {"name": commit.author.name, "email": commit.author.email},
+        "committer": {"name": commit.committer.name, "email": commit.committer.email},
+    })
+}
+
+/// A job of an attempt.
+pub(crate) fn job(
+    base: &str,
+    state: &RepositoryState,
+    run: &Run,
+    attempt: u64,
+    job: &Job,
+) -> Value {
+    let api = api_root(base, state);
+    let completed = job.completed_at.map(rfc3339);
+    let steps = job.steps.iter().enumerate().map(|(index, step)| {
+        json!({
+            "name": step.name,
+            "status": if step.conclusion.is_some() { "completed" } else { "queued" },
+            "conclusion": step.conclusion,
+            "number": index + 1,
+            "started_at": rfc3339(job.started_at),
+            "completed_at": completed,
+        })
+    });
+    json!({
+        "id": job.id,
+        "node_id": node_id("CR", job.id),
+        "run_id": run.id,
+        "run_attempt": attempt,
+        "run_url": format!("{api}/actions/runs/{}", run.id),
+        "url": format!("{api}/actions/jobs/{}", job.id),
+        "html_url": format!("{}/actions/runs/{}/job/{}", web_root(base, state), run.id, job.id),
+        "check_run_url": format!("{api}/check-runs/{}", job.id),
+        "head_sha": run.head_sha.as_str(),
+        "head_branch": run.branch,
+        "workflow_name": run.workflow,
+        "name": job.name,
+        "status": job.status,
+        "conclusion": job.conclusion,
+        "created_at": rfc3339(job.started_at),
+        "started_at": rfc3339(job.started_at),
+        "completed_at": completed,
+        "labels": ["ubuntu-latest"],
+        "runner_id": 1,
+        "runner_name": "Forge 1",
+        "runner_group_id": 0,
+        "runner_group_name": "Forge",
+        "steps": steps.collect::<Value>(),
+    })
+}
