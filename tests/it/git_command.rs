@@ -174,7 +174,7 @@ async fn what_is_missing_is_said() {
     };
     let failed = pair
         .git()
-        .fetch(&pair.remote(), &[absent.clone()])
+        .fetch(&pair.remote(), std::slice::from_ref(&absent))
         .await
         .unwrap_err();
     assert!(matches!(failed, GitError::NotThere { .. }), "{failed}");
