@@ -11,6 +11,7 @@
 
 mod agent;
 mod architecture;
+mod attest;
 mod change;
 mod config;
 mod connector;

@@ -77,7 +77,7 @@ pub struct EvidenceBlock {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Project {
-    /// Its address.
+    /// Its address when the incident was opened; the same in the whole chain, also after a renaming.
     pub uri: Text,
     /// The provider's number of it, as text; a name can be transferred, a number cannot.
     pub repository_id: Label,

@@ -1,0 +1,11 @@
+//! Signed statements: envelopes, keys, trust roots and chains, as a stranger who means no good would meet them.
+
+mod chains;
+mod envelopes;
+mod ledger;
+mod notary;
+mod order;
+mod sealed;
+mod strict;
+mod trust;
+mod vectors;

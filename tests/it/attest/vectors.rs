@@ -1,0 +1,167 @@
+//! Vectors that others made, and hostile points made for this.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use caretaker::attest::dsse::pae;
+use caretaker::attest::{ForeignEnvelope, PublicKey};
+use serde_json::Value;
+
+use crate::support::corpus;
+
+fn hex_array<const N: usize>(text: &str) -> Option<[u8; N]> {
+    hex::decode(text).unwrap().try_into().ok()
+}
+
+#[test]
+fn envelopes_of_the_reference_implementation_verify() {
+    let Some(bytes) = corpus("attest/vectors/dsse/dsse-crate-0.1.6_cross_lang_signing.json") else {
+        return;
+    };
+    let vectors: Value = serde_json::from_slice(&bytes).unwrap();
+    let pem: String = vectors["public_key_pem"]
+        .as_str()
+        .unwrap()
+        .lines()
+        .filter(|line| !line.starts_with('-'))
+        .collect();
+    let der = STANDARD.decode(pem).unwrap();
+    let public = PublicKey::from_bytes(der[der.len() - 32..].try_into().unwrap()).unwrap();
+    let fixtures = vectors["fixtures"].as_array().unwrap();
+    assert_eq!(fixtures.len(), 11);
+    for fixture in fixtures {
+        let name = &fixture["name"];
+        let payload_type = fixture["payload_type"].as_str().unwrap();
+        let payload = STANDARD
+            .decode(fixture["canonical_b64"].as_str().unwrap())
+            .unwrap();
+        assert_eq!(
+            STANDARD.encode(pae(payload_type, &payload)),
+            fixture["pae_b64"],
+            "{name}"
+        );
+        let envelope = serde_json::to_vec(&fixture["envelope"]).unwrap();
+        let foreign = ForeignEnvelope::parse(&envelope).unwrap();
+        let verified = foreign
+            .verify(payload_type, std::slice::from_ref(&public), 1)
+            .unwrap();
+        assert_eq!(verified.payload(), payload, "{name}");
+        assert!(
+            foreign
+                .verify("application/x-other", std::slice::from_ref(&public), 1)
+                .is_err(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn wycheproofs_verdicts_are_ours() {
+    let Some(bytes) = corpus("attest/vectors/ed25519/wycheproof_ed25519_test.json") else {
+        return;
+    };
+    let vectors: Value = serde_json::from_slice(&bytes).unwrap();
+    let mut seen = [0, 0];
+    for group in vectors["testGroups"].as_array().unwrap() {
+        let public =
+            PublicKey::from_bytes(&hex_array(group["publicKey"]["pk"].as_str().unwrap()).unwrap());
+        for test in group["tests"].as_array().unwrap() {
+            let message = hex::decode(test["msg"].as_str().unwrap()).unwrap();
+            let verifies = hex_array(test["sig"].as_str().unwrap()).is_some_and(|signature| {
+                public
+                    .as_ref()
+                    .is_ok_and(|public| public.verifies(&message, &signature))
+            });
+            let valid = test["result"] == "valid";
+            assert_eq!(verifies, valid, "{} {}", test["tcId"], test["comment"]);
+            seen[usize::from(valid)] += 1;
+        }
+    }
+    assert_eq!(seen, [63, 88]);
+}
+
+#[test]
+fn the_reference_signatures_verify_and_their_neighbours_do_not() {
+    let files = [
+        "ref_sign_input_1024.txt",
+        "dalek_TESTVECTORS_rfc8032_signinput.txt",
+    ];
+    for (name, least) in files.into_iter().zip([1_024, 100]) {
+        let Some(bytes) = corpus(&format!("attest/vectors/ed25519/{name}")) else {
+            return;
+        };
+        let text = String::from_utf8(bytes).unwrap();
+        let mut count = 0;
+        for line in text.lines() {
+            let fields: Vec<&str> = line.split(':').collect();
+            let public = PublicKey::from_bytes(&hex_array(fields[1]).unwrap()).unwrap();
+            let mut message = hex::decode(fields[2]).unwrap();
+            let mut signature: [u8; 64] = hex_array(&fields[3][..128]).unwrap();
+            assert!(public.verifies(&message, &signature), "{name} {count}");
+            message.push(0);
+            assert!(!public.verifies(&message, &signature));
+            message.pop();
+            signature[count % 64] ^= 1;
+            assert!(!public.verifies(&message, &signature));
+            count += 1;
+        }
+        assert!(count >= least, "{name}: {count}");
+    }
+}
+
+/// Every encoding of the eight points of small order, canonical and not: whoever names one as a key could sign
+/// anything with the empty signature.
+#[test]
+fn a_key_of_small_order_or_in_a_second_spelling_is_no_key() {
+    for text in [
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0000000000000000000000000000000000000000000000000000000000000080",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+        "0100000000000000000000000000000000000000000000000000000000000080",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+        // Of large order, but with a y beyond the field's prime.
+        "f0ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    ] {
+        // Break: drop the `is_weak` and the `compress` check in `PublicKey::from_bytes`.
+        assert!(
+            PublicKey::from_bytes(&hex_array(text).unwrap()).is_err(),
+            "{text}"
+        );
+    }
+}
+
+/// Computed apart from the library for the key of seed 07…07 and the message `approve`.
+#[test]
+fn signatures_that_only_lenient_verifiers_take_are_refused() {
+    let public = "ea4a6c63e29c520abef5507b132ec5f9954776aebebe7b92421eea691446d22c";
+    let public = PublicKey::from_bytes(&hex_array(public).unwrap()).unwrap();
+    let verifies = |signature: &str| public.verifies(b"approve", &hex_array(signature).unwrap());
+    assert!(verifies(concat!(
+        "05152206d443aea8dae0c294b0b74a0bb228ba2bfc062cbc478883d698e6e252",
+        "d3181d2de6f4e890ceedef6dbb39613c26018ca8acd981849f6a86d3eae95507"
+    )));
+    // The same with S + L: a second signature for the same bytes.
+    assert!(!verifies(concat!(
+        "05152206d443aea8dae0c294b0b74a0bb228ba2bfc062cbc478883d698e6e252",
+        "c0ec128a0058fbe8a48ae7109a33405126018ca8acd981849f6a86d3eae95517"
+    )));
+    // R is the identity: holds in the equation, refused only by the strict check.
+    // Break: use `verify` in place of `verify_strict` in `PublicKey::verifies`.
+    assert!(!verifies(concat!(
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "7b5634f6dc8a5e9d9304fd104f2d36e545fe6079cf6103497919baae32732401"
+    )));
+    // R with a component of small order: verifiers that multiply by the cofactor take it.
+    assert!(!verifies(concat!(
+        "e8eaddf92bbc5157251f3d6b4f48b5f44dd745d403f9d343b8777c2967191dad",
+        "a897e9476a4da4661c282e98197336c2353817eb6f0cbe0fcaff40a490a3d309"
+    )));
+}
