@@ -80,7 +80,8 @@ pub async fn start(options: ForgeOptions) -> Result<Forge, ForgeError> {
     start_with(options, Sources::default()).await
 }
 
-/// Starts a forge with a clock and a token of the caller's. Needs a tokio runtime with time and I/O.
+/// Starts a forge with a clock and a token of the caller's. Needs a tokio runtime with time and I/O. Its pages open without
+/// the token, so there are none beyond loopback.
 pub async fn start_with(options: ForgeOptions, sources: Sources) -> Result<Forge, ForgeError> {
     // Security: break this check and the published token would open a forge to the whole network.
     if !options.listen.ip().is_loopback() && sources.token == PUBLISHED_TOKEN {
@@ -100,6 +101,7 @@ pub async fn start_with(options: ForgeOptions, sources: Sources) -> Result<Forge
         traffic: Traffic::default(),
         log_links: server::LogLinks::default(),
         ids: Arc::new(Identifiers::new()),
+        open_pages: options.listen.ip().is_loopback(),
         spent: AtomicU64::new(0),
         registry: Mutex::new(Registry::default()),
     });

@@ -15,6 +15,7 @@ mod attest;
 mod change;
 mod config;
 mod connector;
+mod forge;
 mod gate;
 mod git_command;
 mod incident;

@@ -166,10 +166,12 @@ pub(crate) fn log(scene: Scene<'_>, job: &str) -> Answer {
     let state = scene.repository.current()?;
     let (_, _, job) = found_job(&state, job)?;
     let log = job.log.clone().ok_or_else(Refusal::not_found)?;
-    let path = scene
-        .shared
-        .log_links
-        .issue(job.id, log, scene.repository.ids.next());
+    let path = scene.shared.log_links.issue(
+        job.id,
+        log,
+        scene.repository.ids.next(),
+        &scene.shared.token,
+    );
     let reply = Reply {
         status: 302,
         headers: Vec::new(),

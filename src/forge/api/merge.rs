@@ -135,7 +135,7 @@ fn merged_tree(
     tip: &ObjectId,
     pull: &PullRequest,
 ) -> Result<ObjectId, Refusal> {
-    let tree = repository.git.merge_tree(None, tip, &pull.head_sha)?;
+    let tree = repository.git.merge_tree(tip, &pull.head_sha)?;
     tree.ok_or_else(|| Refusal::new(405, "Pull Request is not mergeable"))
 }
 
@@ -235,10 +235,11 @@ fn rebased_commits(
         let [parent] = commit.parents.as_slice() else {
             return Err(impossible());
         };
-        let tree = repository
-            .git
-            .merge_tree(Some(parent), &on.id, &commit.id)?
-            .ok_or_else(impossible)?;
+        // What has been built so far, as if it had been made on the commit's own parent: that makes the parent the merge
+        // base, and the merge brings in this one commit only.
+        let aside = replayed(repository, commit, &on.tree, parent)?;
+        let tree = repository.git.merge_tree(&aside, &commit.id)?;
+        let tree = tree.ok_or_else(impossible)?;
         if tree != on.tree {
             on = repository
                 .git

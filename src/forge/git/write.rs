@@ -129,23 +129,17 @@ impl Git {
         ObjectId::parse(String::from_utf8_lossy(&output).trim()).ok_or_else(unreadable)
     }
 
-    /// The tree that merging two commits gives, `None` on a conflict. `base` overrides the merge base.
+    /// The tree that merging two commits gives, `None` on a conflict.
     pub(crate) fn merge_tree(
         &self,
-        base: Option<&ObjectId>,
         ours: &ObjectId,
         theirs: &ObjectId,
     ) -> Result<Option<ObjectId>, ForgeError> {
-        let merge_base = base.map(|base| format!("--merge-base={base}"));
-        let mut arguments = vec!["merge-tree", "--write-tree", "--no-messages"];
-        arguments.extend(merge_base.as_deref());
-        arguments.extend([ours.as_str(), theirs.as_str()]);
+        let (ours, theirs) = (ours.as_str(), theirs.as_str());
+        let arguments = ["merge-tree", "--write-tree", "--no-messages", ours, theirs];
         let finished = self.attempt(&arguments, b"")?;
         match finished.code {
-            0 => Ok(String::from_utf8_lossy(&finished.stdout)
-                .lines()
-                .next()
-                .and_then(ObjectId::parse)),
+            0 => Ok(first_id(&finished.stdout)),
             1 => Ok(None),
             _ => Err(finished.refused(&arguments)),
         }
@@ -180,6 +174,14 @@ impl Git {
         self.run(&["update-ref", "--no-deref", "-d", name])
             .map(drop)
     }
+}
+
+/// The id that a line of output begins with.
+fn first_id(output: &[u8]) -> Option<ObjectId> {
+    String::from_utf8_lossy(output)
+        .lines()
+        .next()
+        .and_then(ObjectId::parse)
 }
 
 fn push_data(stream: &mut Vec<u8>, bytes: &[u8]) {

@@ -116,7 +116,8 @@ impl RepositoryHandle {
     }
 
     /// Makes a commit on top of `parents` without moving any branch. The date is a minute after the first parent's, so
-    /// that the same edits give the same id.
+    /// that the same edits give the same id. Paths that a checkout would refuse, such as `a/../b`, are let through: hostile
+    /// trees exist.
     pub fn commit_object(
         &self,
         parents: &[ObjectId],

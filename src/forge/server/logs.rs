@@ -1,6 +1,7 @@
 //! The second origin: job logs behind short-lived links that carry their own permission.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
@@ -27,9 +28,11 @@ pub(crate) struct LogLinks {
 }
 
 impl LogLinks {
-    /// The path of a new link to this log; `number` makes it unlike every other.
-    pub(crate) fn issue(&self, job: u64, log: Arc<Vec<u8>>, number: u64) -> String {
-        let path = format!("/logs/{job}/{number}");
+    /// The path of a new link to this log; `number` makes it unlike every other, and `token` unlike what others guess.
+    pub(crate) fn issue(&self, job: u64, log: Arc<Vec<u8>>, number: u64, token: &str) -> String {
+        let mut hasher = DefaultHasher::new();
+        (token, job, number).hash(&mut hasher);
+        let path = format!("/logs/{job}/{number}-{:016x}", hasher.finish());
         let mut links = locked(&self.links);
         if links.len() == REMEMBERED {
             links.pop_front();

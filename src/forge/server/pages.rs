@@ -11,7 +11,7 @@ use super::super::state::{
 
 /// The page of this address, `None` where there is none.
 pub(super) fn page(shared: &Shared, method: &str, segments: &[String]) -> Option<Response> {
-    if !matches!(method, "GET" | "HEAD") {
+    if !shared.open_pages || !matches!(method, "GET" | "HEAD") {
         return None;
     }
     let parts: Vec<&str> = segments.iter().map(String::as_str).collect();

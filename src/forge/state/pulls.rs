@@ -98,7 +98,7 @@ impl Repository {
             return Ok(());
         };
         let head = pull.head_sha.clone();
-        let trial = match self.git.merge_tree(None, &base_tip, &head)? {
+        let trial = match self.git.merge_tree(&base_tip, &head)? {
             Some(tree) => Some(self.trial_commit(&tree, &base_tip, &head)?),
             None => None,
         };

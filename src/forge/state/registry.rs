@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) traffic: Traffic,
     pub(crate) log_links: LogLinks,
     pub(crate) ids: Arc<Identifiers>,
+    /// Whether pages open without the token: on loopback, for the browser of whoever runs the forge.
+    pub(crate) open_pages: bool,
     /// Requests answered so far.
     pub(crate) spent: AtomicU64,
     pub(crate) registry: Mutex<Registry>,
