@@ -13,9 +13,11 @@ pub enum Mode {
     Auto,
     /// Bubblewrap, with Landlock inside where the kernel has it.
     Bubblewrap,
-    /// Landlock and seccomp alone, on the machine's own file system. Needs Linux 6.2. It cannot keep a program from
-    /// looking whether a file exists, from changing mode, owner, times or extended attributes of the user's files, or
-    /// from filling the disk beneath the temporary directory, and it gives the program no network of its own.
+    /// Landlock and seccomp alone, on the machine's own file system. Needs Linux 6.2, and 6.12 when caretaker runs as root.
+    ///
+    /// It cannot keep a program from learning whether a file exists, from changing mode, owner, times or extended attributes
+    /// of this user's files, or from filling the disk beneath the temporary directory. It has no network of its own to give,
+    /// and only the first process of a run sees its own `/proc/self`.
     Landlock,
     /// No boundary. The program can do whatever the user can; only its limits and its environment are kept.
     None,

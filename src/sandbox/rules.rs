@@ -173,7 +173,9 @@ fn system(place: Place) -> Vec<Grant> {
 fn rights(access: Access, directory: bool) -> BitFlags<AccessFs> {
     let wanted = match access {
         Access::List => AccessFs::ReadDir.into(),
-        Access::Read => AccessFs::from_read(NEWEST),
+        Access::Read if directory => AccessFs::from_read(NEWEST),
+        // A file that is named by itself may be a socket to talk to.
+        Access::Read => AccessFs::from_read(NEWEST) | AccessFs::ResolveUnix,
         Access::Write => AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
         Access::Device => {
             AccessFs::ReadDir

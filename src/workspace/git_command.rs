@@ -106,6 +106,15 @@ impl GitCommand {
         })
     }
 
+    /// The same with another git executable, given by its absolute path.
+    #[must_use]
+    pub fn with_program(self, git: impl Into<PathBuf>) -> Self {
+        Self {
+            git: git.into(),
+            ..self
+        }
+    }
+
     /// The same with another deadline for each invocation.
     #[must_use]
     pub fn with_deadline(self, deadline: Duration) -> Self {

@@ -17,6 +17,7 @@ mod config;
 mod connector;
 mod forge;
 mod gate;
+mod git_command;
 mod incident;
 mod sandbox;
 mod workspace;

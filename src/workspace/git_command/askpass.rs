@@ -175,3 +175,39 @@ fn asked_for(question: &str, remote: &Remote) -> Option<Asked> {
     };
     remote.is_same_host(address).then_some(asked)
 }
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::{Asked, asked_for};
+    use crate::workspace::git_command::Remote;
+
+    // Break: `remote.is_same_host(address)` in `asked_for`.
+    #[test]
+    fn only_questions_about_the_remotes_own_host_are_answered() {
+        let token = Some(SecretString::from("secret"));
+        let remote = Remote::new("https://github.com/owner/name.git", token).unwrap();
+        let ask = |question: &str| asked_for(question, &remote);
+        assert_eq!(
+            ask("Username for 'https://github.com': "),
+            Some(Asked::User)
+        );
+        assert_eq!(
+            ask("Password for 'https://x-access-token@github.com': "),
+            Some(Asked::Password)
+        );
+        for other in [
+            "Password for 'https://github.com.evil.example': ",
+            "Password for 'https://github.com@evil.example': ",
+            "Password for 'http://github.com': ",
+            "Password for 'https://github.com:444': ",
+            "Enter passphrase for 'https://github.com': ",
+            "Password for 'https://evil.example/' or 'https://github.com': ",
+            "Password for https://github.com",
+            "",
+        ] {
+            assert_eq!(ask(other), None, "{other}");
+        }
+    }
+}

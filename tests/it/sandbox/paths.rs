@@ -40,19 +40,20 @@ async fn whole_systems_homes_and_relative_paths_are_refused() {
     }
 }
 
-// Break: the `is_symlink` check of `paths::grants`.
+// Break: the `is_symlink` check of `paths::grants` for the first, `stay_inside` for the second.
 #[tokio::test]
 async fn a_link_cannot_choose_what_becomes_writable() {
-    let (tree, victim) = (place(), place());
+    let (tree, victim, elsewhere) = (place(), place(), place());
     std::fs::create_dir(victim.path().join("deep")).unwrap();
-    std::os::unix::fs::symlink(victim.path(), tree.path().join("link")).unwrap();
+    for link in [tree.path(), elsewhere.path()] {
+        std::os::unix::fs::symlink(victim.path(), link.join("link")).unwrap();
+    }
     for mode in CONFINED {
-        let mut command = script("true", tree.path());
-        command.writable.push(tree.path().join("link"));
-        assert!(refused(run(mode, &command).await).contains("symbolic link"));
-        let mut command = script("true", tree.path());
-        command.writable.push(tree.path().join("link/deep"));
-        assert!(refused(run(mode, &command).await).contains("symbolic link"));
+        for path in [elsewhere.path().join("link"), tree.path().join("link/deep")] {
+            let mut command = script("true", tree.path());
+            command.writable.push(path);
+            assert!(refused(run(mode, &command).await).contains("symbolic link"));
+        }
     }
 }
 
