@@ -2,8 +2,8 @@
 //!
 //! *Green* is the fix. *Red* is the base with nothing of the fix but its tests. A third tree, *base on fix*, is the fix with
 //! nothing but the base's tests. The tests must fail on the first and pass on the two others, at least one test must be new,
-//! and none may have been deleted, skipped or weakened. [`plan`] decides which trees these are, or why there is no proof,
-//! without running anything; [`prove`] runs them through a [`TestRunner`].
+//! and none may have been deleted, skipped or weakened. [`plan()`] decides which trees these are, or why there is no proof,
+//! without running anything; [`prove()`] runs them through a [`TestRunner`].
 
 mod added;
 mod build;
