@@ -1,40 +1,10 @@
 //! What exactly is approved.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::change::{ChangeDigest, ChangeDocument, Oid, Sha256Digest};
 use crate::clock::Millis;
-
-/// How GitHub is asked to land a pull request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MergeMethod {
-    /// A merge commit with the head as second parent.
-    Merge,
-    /// One new commit on the base.
-    Squash,
-    /// The branch's one commit, replayed on the base.
-    Rebase,
-}
-
-impl MergeMethod {
-    /// GitHub's word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Merge => "merge",
-            Self::Squash => "squash",
-            Self::Rebase => "rebase",
-        }
-    }
-}
-
-impl fmt::Display for MergeMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::gate::MergeMethod;
 
 /// Everything that an approval is for; whatever differs later, the approval does not cover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

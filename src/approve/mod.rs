@@ -10,8 +10,9 @@ mod principal;
 mod request;
 mod token;
 
+pub use crate::gate::MergeMethod;
 pub use authority::{Authority, AuthorityError, AuthoritySource};
-pub use binding::{Binding, MergeMethod};
+pub use binding::Binding;
 pub use principal::{Principal, PrincipalError};
 pub use request::{ApprovalRequest, Consumption, HumanDecision};
 pub use token::{ApprovalToken, TokenError, TokenHash};

@@ -4,30 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::attest::predicate::FailureKind;
 use crate::change::Oid;
 use crate::id::ProjectId;
-
-/// The cause of a failure (not its blast radius).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FailureKind {
-    /// Steps ran and one failed.
-    Code,
-    /// No step ran: billing, a missing runner.
-    NeverStarted,
-    /// The provider ended it for running too long.
-    Timeout,
-    /// The workflow file itself is wrong: no jobs, no log.
-    WorkflowInvalid,
-    /// A run that should have happened did not.
-    SilentWorkflow,
-    /// Fails and passes at the same commit.
-    Flaky,
-    /// A health endpoint.
-    Health,
-    /// A conclusion we do not know.
-    Unknown,
-}
 
 impl FailureKind {
     /// The word used in pages and statements.
