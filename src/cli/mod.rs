@@ -49,16 +49,37 @@ pub fn run() -> ExitCode {
         Ok(Verdict::Refused) => ExitCode::from(1),
         Err(error) => {
             // Standard error being closed leaves nobody to tell; the exit code still says it.
-            drop(writeln!(std::io::stderr(), "caretaker: {error:#}"));
+            drop(writeln!(
+                std::io::stderr(),
+                "caretaker: {}",
+                explain(&error)
+            ));
             ExitCode::from(1)
         }
     }
 }
 
-/// Writes one line or document to standard output; a closed pipe is an error with its own words, not a panic.
+/// An error with its causes. Some errors repeat their cause in their own words; it is then not said a second time.
+fn explain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
+/// Writes one line or document to standard output. A reader that closed it early (`| head`) wants no more, which is no fault.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")
-        .and_then(|()| out.flush())
-        .map_err(|error| anyhow::anyhow!("writing to standard output: {error}"))
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(anyhow::anyhow!("writing to standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
 }

@@ -13,6 +13,7 @@ mod agent;
 mod architecture;
 mod attest;
 mod change;
+mod cli;
 mod config;
 mod connector;
 mod forge;
