@@ -227,7 +227,7 @@ pub struct TestEvidence {
     pub directory: String,
     /// How it ended.
     pub status: TestStatus,
-    /// Names of failed tests as the runner printed them, at most 20.
+    /// Names of failed tests as the runner printed them, sorted, at most 20.
     pub failed: Vec<String>,
     /// SHA-256 of the standard output that was kept.
     pub stdout: Sha256Digest,

@@ -181,8 +181,11 @@ fn every_test(argv: &[String]) -> Vec<String> {
     argv
 }
 
+/// Sorted, because a runner with threads prints failures in the order in which they happened to end.
 fn kept_names(names: &[String]) -> Vec<String> {
-    let kept = names.iter().take(FAILED_KEPT);
+    let mut sorted: Vec<&String> = names.iter().collect();
+    sorted.sort();
+    let kept = sorted.into_iter().take(FAILED_KEPT);
     kept.map(|name| printable(name, NAME_BYTES)).collect()
 }
 

@@ -148,7 +148,7 @@ fn the_verdict_follows_from_the_three_runs() {
         panic!()
     };
     assert_eq!(proof.redness, Redness::AddedTestFailed);
-    assert_eq!(proof.red.failed, ["tests::two", "tests::three"]);
+    assert_eq!(proof.red.failed, ["tests::three", "tests::two"]);
     assert_eq!(
         proof.red.argv,
         ["cargo", "test", "--no-fail-fast", "--offline"]
@@ -216,7 +216,7 @@ fn a_failure_is_reproduced_by_one_run_of_the_same_command() {
     let limits = TestLimits::default();
     let evidence = block_on(run_tests(&plan.toolchain, plan.red, red, &runner, limits)).unwrap();
     assert_eq!(evidence.status.passed(), Ok(false));
-    assert_eq!(evidence.failed, ["tests::two", "tests::three"]);
+    assert_eq!(evidence.failed, ["tests::three", "tests::two"]);
     let json = serde_json::to_string(&evidence).unwrap();
     assert!(json.contains(r#""status":{"exited":101}"#), "{json}");
 }
