@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
 use super::{Verdict, change, print};
+use crate::attest::text::shown;
 use crate::change::{ChangeDocument, ChangeSet};
 use crate::config::read_rules;
 use crate::gate::{self, Measured};
@@ -57,15 +58,12 @@ pub(super) fn run(command: &GateCommand) -> anyhow::Result<Verdict> {
         print(&serde_json::to_string(&document)?)?;
     } else {
         print(&format!("{} ({})", document.verdict, document.class))?;
-        for row in &document.denied {
-            let why = row
-                .reason
-                .as_deref()
-                .map_or_else(String::new, |reason| format!(": {reason}"));
-            print(&format!("  denied   {} by {}{why}", row.path, row.rule))?;
+        let reasons = decision.signed_reasons();
+        for reason in &reasons.items {
+            print(&format!("  {}", shown(reason)))?;
         }
-        for row in &document.matched {
-            print(&format!("  {}  {} by {}", row.class, row.path, row.rule))?;
+        if reasons.rest > 0 {
+            print(&format!("  and {} more (--json lists all)", reasons.rest))?;
         }
     }
     Ok(if document.verdict == gate::Verdict::Deny {

@@ -142,3 +142,36 @@ fn a_reader_that_stops_early_is_no_fault_and_the_verdict_stays() {
         .unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(1), 0));
 }
+
+#[test]
+fn a_person_reads_why() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("changes.json"), token_change()).unwrap();
+    let lines = |rules: &str| {
+        std::fs::write(directory.path().join("rules.yaml"), rules).unwrap();
+        let output = caretaker(
+            directory.path(),
+            &[
+                "gate",
+                "check",
+                "--rules",
+                "rules.yaml",
+                "--changes",
+                "changes.json",
+            ],
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let denied = lines("denied: [{glob: 'src/auth/**', reason: 'logins are ours'}]\n");
+    assert!(
+        denied.starts_with("deny (functional)\n")
+            && denied.contains("src/auth/**")
+            && denied.contains("logins are ours"),
+        "{denied}"
+    );
+    let unmeasured = lines("limits: {lines: 5}\n");
+    assert!(
+        unmeasured.starts_with("approve (functional)\n") && unmeasured.contains("not-measured"),
+        "{unmeasured}"
+    );
+}
