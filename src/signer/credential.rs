@@ -3,8 +3,6 @@
 //! Sealed bytes are a format byte (1), a random nonce of 24 bytes, and the token sealed with XChaCha20-Poly1305. The
 //! associated data names the project, so a sealed credential that is moved to another project's row does not open.
 
-use std::path::Path;
-
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -12,6 +10,7 @@ use zeroize::Zeroizing;
 
 use super::{KeyringError, files, places};
 use crate::attest::keys::{Fill, FillError};
+use crate::config::Configuration;
 use crate::id::ProjectId;
 
 const FORMAT: u8 = 1;
@@ -63,8 +62,11 @@ impl CredentialSeal {
     }
 
     /// Reads `credential.key` in the folder of keys.
-    pub(super) fn read(directory: &Path) -> Result<Self, KeyringError> {
-        let path = places::credential_file(directory);
+    ///
+    /// # Errors
+    /// It is missing, is not 32 bytes, or others may read it.
+    pub fn read(configuration: &Configuration) -> Result<Self, KeyringError> {
+        let path = places::credential_file(&configuration.keys.dir);
         let refuse = |problem: String| KeyringError::Credential {
             path: path.display().to_string(),
             problem,

@@ -29,13 +29,12 @@ impl Fresh {
         now: Millis,
         fill: Fill<'_>,
     ) -> Result<Self, CreateError> {
-        let organisation = match organisation {
-            Some(organisation) => organisation,
-            None => {
-                let mut entropy = [0; 10];
-                fill(&mut entropy)?;
-                OrganisationId::new(now, entropy)
-            }
+        let organisation = if let Some(organisation) = organisation {
+            organisation
+        } else {
+            let mut entropy = [0; 10];
+            fill(&mut entropy)?;
+            OrganisationId::new(now, entropy)
         };
         let label = Label::new(organisation.as_str())?;
         let root = SecretKey::generate(&mut *fill)?;

@@ -7,8 +7,10 @@ use super::roles::PerRole;
 use super::secret::{Secret, shared};
 use super::{CreateError, CredentialSeal, KeyringError, files, places, trust_history};
 use crate::attest::keys::{Fill, KeyHeader};
-use crate::attest::{FileSigner, KeyFile, KeyUse, Role, Signer, TrustHistory, TrustRoot};
-use crate::attest::{PublicKey, SecretKey, trust_root::RoleKey};
+use crate::attest::trust_root::RoleKey;
+use crate::attest::{
+    FileSigner, KeyFile, KeyUse, PublicKey, Role, Signer, TrustHistory, TrustRoot,
+};
 use crate::clock::Millis;
 use crate::config::{Configuration, Environment};
 use crate::id::OrganisationId;
@@ -41,14 +43,13 @@ impl Keyring {
         let trust = history.newest();
         trust.allow_acting(now).map_err(KeyringError::NotActing)?;
         let organisation = organisation(trust)?;
-        let secrets = PerRole::each(|role| find_secret(role.into(), configuration, environment))?;
-        let named = Role::ALL.map(|role| (KeyUse::from(role), secrets.of(role)));
+        let sealed = PerRole::each(|role| Sealed::find(role.into(), configuration, environment))?;
+        let named = Role::ALL.map(|role| (KeyUse::from(role), &sealed.of(role).secret));
         if let Some((first, second)) = shared(&named) {
             return Err(KeyringError::SharedSecret { first, second });
         }
-        let signers =
-            PerRole::each(|role| open(role, configuration, secrets.of(role), trust, now))?;
-        let credentials = CredentialSeal::read(&configuration.keys.dir)?;
+        let signers = PerRole::each(|role| sealed.of(role).open(role, configuration, trust, now))?;
+        let credentials = CredentialSeal::read(configuration)?;
         Ok(Self {
             signers,
             history,
@@ -125,59 +126,74 @@ pub fn open_signer(
     trust: &TrustRoot,
     now: Millis,
 ) -> Result<FileSigner, KeyringError> {
-    let secret = find_secret(role.into(), configuration, environment)?;
-    open(role, configuration, &secret, trust, now)
+    Sealed::find(role.into(), configuration, environment)?.open(role, configuration, trust, now)
 }
 
-fn find_secret(
-    used: KeyUse,
-    configuration: &Configuration,
-    environment: &Environment,
-) -> Result<Secret, KeyringError> {
-    // A missing key is said before its missing secret: without the key the secret is of no use.
-    if !places::key_file(&configuration.keys.dir, used).exists() {
-        return Err(missing(used, configuration));
-    }
-    Secret::find(used, configuration, environment)
-        .map_err(|cause| KeyringError::Secret { used, cause })
-}
-
-fn missing(used: KeyUse, configuration: &Configuration) -> KeyringError {
-    KeyringError::MissingKey {
-        used,
-        path: places::key_file(&configuration.keys.dir, used)
-            .display()
-            .to_string(),
-    }
-}
-
-fn open(
-    role: Role,
-    configuration: &Configuration,
-    secret: &Secret,
-    trust: &TrustRoot,
-    now: Millis,
-) -> Result<FileSigner, KeyringError> {
-    let used = KeyUse::from(role);
+/// Reads the sealed key of one use without opening it: its header says whose it claims to be.
+///
+/// # Errors
+/// It is missing, unreadable or damaged.
+pub fn read_key_file(used: KeyUse, configuration: &Configuration) -> Result<KeyFile, KeyringError> {
     let path = places::key_file(&configuration.keys.dir, used);
-    let shown = || path.display().to_string();
+    let shown = path.display().to_string();
     let bytes = files::read(&path, KEY_FILE_BYTES).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => missing(used, configuration),
+        io::ErrorKind::NotFound => KeyringError::MissingKey {
+            used,
+            path: shown.clone(),
+        },
         _ => KeyringError::Unreadable {
-            path: shown(),
+            path: shown.clone(),
             cause,
         },
     })?;
-    let refused = |cause| KeyringError::KeyFile {
+    KeyFile::parse(&bytes).map_err(|cause| KeyringError::KeyFile {
         used,
-        path: shown(),
+        path: shown,
         cause,
-    };
-    let file = KeyFile::parse(&bytes).map_err(refused)?;
-    let key: SecretKey = file.open(used, secret.bytes()).map_err(refused)?;
-    check_organisation(used, file.header(), trust)?;
-    check_listed(role, &key.public(), trust, now)?;
-    Ok(FileSigner::new(role, key))
+    })
+}
+
+/// A key file and its secret, which has not opened it yet.
+struct Sealed {
+    file: KeyFile,
+    secret: Secret,
+}
+
+impl Sealed {
+    /// The file comes first: without it the secret is of no use.
+    fn find(
+        used: KeyUse,
+        configuration: &Configuration,
+        environment: &Environment,
+    ) -> Result<Self, KeyringError> {
+        let file = read_key_file(used, configuration)?;
+        let secret = Secret::find(used, configuration, environment)
+            .map_err(|cause| KeyringError::Secret { used, cause })?;
+        Ok(Self { file, secret })
+    }
+
+    fn open(
+        &self,
+        role: Role,
+        configuration: &Configuration,
+        trust: &TrustRoot,
+        now: Millis,
+    ) -> Result<FileSigner, KeyringError> {
+        let used = KeyUse::from(role);
+        let key =
+            self.file
+                .open(used, self.secret.bytes())
+                .map_err(|cause| KeyringError::KeyFile {
+                    used,
+                    path: places::key_file(&configuration.keys.dir, used)
+                        .display()
+                        .to_string(),
+                    cause,
+                })?;
+        check_organisation(used, self.file.header(), trust)?;
+        check_listed(role, &key.public(), trust, now)?;
+        Ok(FileSigner::new(role, key))
+    }
 }
 
 fn check_organisation(

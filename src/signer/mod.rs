@@ -23,7 +23,7 @@ mod trust;
 pub use create::{Created, create};
 pub use credential::{CredentialError, CredentialSeal};
 pub use error::{CreateError, KeyringError};
-pub use keyring::{Keyring, open_signer};
+pub use keyring::{Keyring, open_signer, read_key_file};
 pub use places::{credential_file, key_file, trust_root_file};
 pub use trust::trust_history;
 
