@@ -3,9 +3,13 @@
 //! What people and scripts read goes to standard output, everything else to standard error.
 
 mod change;
+mod doctor;
 mod gate;
+mod installation;
+mod keys;
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -14,6 +18,9 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "caretaker", version)]
 struct Arguments {
+    /// The configuration file, else `CARETAKER_CONFIG`, else caretaker.yaml in `CARETAKER_HOME` if there is one.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -26,6 +33,11 @@ enum Command {
     /// Ask the rules about a change.
     #[command(subcommand)]
     Gate(gate::GateCommand),
+    /// The keys that sign, and the trust root that says whose count.
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
+    /// Say what is missing or unsafe in this installation, each with its mend. Exit code 1 when something required is missing.
+    Doctor(doctor::DoctorArguments),
 }
 
 /// How a command that ran to its end came out.
@@ -40,9 +52,12 @@ enum Verdict {
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
+    let config = arguments.config.as_deref();
     let outcome = match arguments.command {
         Command::Change(command) => change::run(&command),
         Command::Gate(command) => gate::run(&command),
+        Command::Keys(command) => keys::run(&command, config),
+        Command::Doctor(command) => doctor::run(&command, config),
     };
     match outcome {
         Ok(Verdict::Done) => ExitCode::SUCCESS,
@@ -75,8 +90,13 @@ fn explain(error: &anyhow::Error) -> String {
 
 /// Writes one line or document to standard output. A reader that closed it early (`| head`) wants no more, which is no fault.
 fn print(text: &str) -> anyhow::Result<()> {
+    write_out(format!("{text}\n").as_bytes())
+}
+
+/// Writes bytes to standard output as they are, as [`print`] does.
+fn write_out(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(anyhow::anyhow!("writing to standard output: {error}"))
         }
