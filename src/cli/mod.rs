@@ -3,6 +3,7 @@
 //! What people and scripts read goes to standard output, everything else to standard error.
 
 mod change;
+mod forge;
 mod gate;
 
 use std::io::Write as _;
@@ -26,6 +27,8 @@ enum Command {
     /// Ask the rules about a change.
     #[command(subcommand)]
     Gate(gate::GateCommand),
+    /// Start a local GitHub-compatible server for trying caretaker out.
+    Forge(forge::ForgeArguments),
 }
 
 /// How a command that ran to its end came out.
@@ -43,6 +46,7 @@ pub fn run() -> ExitCode {
     let outcome = match arguments.command {
         Command::Change(command) => change::run(&command),
         Command::Gate(command) => gate::run(&command),
+        Command::Forge(arguments) => forge::run(&arguments),
     };
     match outcome {
         Ok(Verdict::Done) => ExitCode::SUCCESS,
