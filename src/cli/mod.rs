@@ -4,6 +4,7 @@
 
 mod change;
 mod doctor;
+mod forge;
 mod gate;
 mod installation;
 mod keys;
@@ -38,6 +39,8 @@ enum Command {
     Keys(keys::KeysCommand),
     /// Say what is missing or unsafe in this installation, each with its mend. Exit code 1 when something required is missing.
     Doctor(doctor::DoctorArguments),
+    /// Start a local GitHub-compatible server for trying caretaker out.
+    Forge(forge::ForgeArguments),
 }
 
 /// How a command that ran to its end came out.
@@ -58,6 +61,7 @@ pub fn run() -> ExitCode {
         Command::Gate(command) => gate::run(&command),
         Command::Keys(command) => keys::run(&command, config),
         Command::Doctor(command) => doctor::run(&command, config),
+        Command::Forge(arguments) => forge::run(&arguments),
     };
     match outcome {
         Ok(Verdict::Done) => ExitCode::SUCCESS,
