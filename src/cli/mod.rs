@@ -2,12 +2,17 @@
 //!
 //! What people and scripts read goes to standard output, everything else to standard error.
 
+mod assembly;
 mod change;
+mod demo;
 mod doctor;
 mod forge;
 mod gate;
 mod installation;
 mod keys;
+mod ledger;
+mod runtime;
+mod serve;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -41,6 +46,17 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     /// Start a local GitHub-compatible server for trying caretaker out.
     Forge(forge::ForgeArguments),
+    /// Show and verify signed ledgers.
+    #[command(subcommand)]
+    Ledger(ledger::LedgerCommand),
+    /// Watch, work and serve pages in one process, until interrupted.
+    Serve,
+    /// Watch and work, without pages; any number of these share one PostgreSQL.
+    Worker,
+    /// Serve pages only.
+    Web,
+    /// See the whole of caretaker work on a local forge: no account, no network.
+    Demo(demo::DemoArguments),
 }
 
 /// How a command that ran to its end came out.
@@ -50,6 +66,8 @@ enum Verdict {
     Done,
     /// Exit code 1.
     Refused,
+    /// Exit code 3.
+    CannotTell,
 }
 
 /// Runs the command line of this process.
@@ -62,10 +80,16 @@ pub fn run() -> ExitCode {
         Command::Keys(command) => keys::run(&command, config),
         Command::Doctor(command) => doctor::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
+        Command::Ledger(command) => ledger::run(&command, config),
+        Command::Serve => serve::run(serve::Parts::ALL, config),
+        Command::Worker => serve::run(serve::Parts::WORKER, config),
+        Command::Web => serve::run(serve::Parts::WEB, config),
+        Command::Demo(arguments) => demo::run(&arguments),
     };
     match outcome {
         Ok(Verdict::Done) => ExitCode::SUCCESS,
         Ok(Verdict::Refused) => ExitCode::from(1),
+        Ok(Verdict::CannotTell) => ExitCode::from(3),
         Err(error) => {
             // Standard error being closed leaves nobody to tell; the exit code still says it.
             drop(writeln!(
