@@ -11,7 +11,7 @@ use super::installation::Installation;
 use crate::agent::{Coder, CommandCoder, ScriptedCoder};
 use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::{Adapter, Configuration, Environment, Github, Notifier, SandboxMode};
+use crate::config::{Adapter, Configuration, Github, Notifier, SandboxMode};
 use crate::connector::Connector;
 use crate::connector::github::{GithubConnector, GithubOptions};
 use crate::notify::{Notifiers, Webhook};
@@ -118,7 +118,7 @@ fn notifiers(configuration: &Configuration) -> anyhow::Result<Notifiers> {
     for notifier in &configuration.notify {
         match notifier {
             Notifier::Webhook { url } => {
-                list.push(Box::new(Webhook::new(url.secret().clone())?));
+                list.push(Box::new(Webhook::new(url.secret().clone(), CALL_DEADLINE)?));
             }
         }
     }
@@ -194,11 +194,4 @@ impl Connectors for GithubConnectors {
         lock().insert(key, Arc::clone(&connector));
         Ok(connector)
     }
-}
-
-/// The environment of a command that makes its own installation, such as the demo.
-pub(super) fn environment_of(
-    variables: impl IntoIterator<Item = (String, String)>,
-) -> anyhow::Result<Environment> {
-    Ok(Environment::new(variables)?)
 }

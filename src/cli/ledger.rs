@@ -56,10 +56,9 @@ pub(super) async fn read(
     let configuration = &installation.configuration;
     let trust = trust_history(configuration)?;
     let store = Store::open_existing(configuration.database.secret()).await?;
-    let organisation = store
-        .organisation()
-        .await?
-        .context("the database holds no organisation; run `caretaker keys init` and register a project")?;
+    let organisation = store.organisation().await?.context(
+        "the database holds no organisation; run `caretaker keys init` and register a project",
+    )?;
     let ledger = store.within(&organisation).ledger(incident).await?;
     let ledger = ledger.with_context(|| {
         format!("there is no incident {incident}; `caretaker incident list` shows those there are")

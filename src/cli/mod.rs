@@ -52,9 +52,9 @@ enum Command {
     //DEMO /// Watch, work, until interrupted.
     //DEMO
     //DEMO /// W any number of these share one PostgreSQL.
-//DEMO
     //DEMO
-//DEMO
+    //DEMO
+    //DEMO
     //DEMO /// See
     //DEMO Demo(demo::DemoArguments),
 }

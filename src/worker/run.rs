@@ -97,7 +97,10 @@ pub async fn turn(engine: &Engine, name: &str) -> Result<Turn, WorkerError> {
     // A name of its own for each claim: a worker that lost a lease to itself must not pass for the new holder.
     let owner = format!("{name}-{}", hex::encode(entropy));
     let now = engine.now().await?;
-    let claimed = engine.store.claim(&owner, now, engine.settings.lease).await?;
+    let claimed = engine
+        .store
+        .claim(&owner, now, engine.settings.lease)
+        .await?;
     let Some(claim) = claimed else {
         return Ok(Turn::Idle);
     };
@@ -234,19 +237,17 @@ impl Claimed<'_> {
                     compared: None,
                 },
             ),
-            Err(StepError::Retry { after, reason }) => {
-                match limit(step, *attempt, after) {
-                    Backoff::Wait(wait) => {
-                        tracing::info!(incident = %work.snapshot.incident, %reason, "the step is tried again");
-                        self.record_signing(&work, step, &reason).await?;
-                        let until = later(work.now, wait);
-                        return self
-                            .rest(work.snapshot, Some(until), &reason, *attempt)
-                            .await;
-                    }
-                    Backoff::Exhausted => handed_over(work, exhausted(work.snapshot, reason)),
+            Err(StepError::Retry { after, reason }) => match limit(step, *attempt, after) {
+                Backoff::Wait(wait) => {
+                    tracing::info!(incident = %work.snapshot.incident, %reason, "the step is tried again");
+                    self.record_signing(&work, step, &reason).await?;
+                    let until = later(work.now, wait);
+                    return self
+                        .rest(work.snapshot, Some(until), &reason, *attempt)
+                        .await;
                 }
-            }
+                Backoff::Exhausted => handed_over(work, exhausted(work.snapshot, reason)),
+            },
             done => done,
         };
         match stepped {
@@ -280,7 +281,13 @@ impl Claimed<'_> {
             let project = &work.project.id;
             let store = &self.engine.store;
             store
-                .record(organisation, Some(incident), Some(project), &event, work.now)
+                .record(
+                    organisation,
+                    Some(incident),
+                    Some(project),
+                    &event,
+                    work.now,
+                )
                 .await?;
         }
         Ok(())
@@ -300,7 +307,10 @@ impl Claimed<'_> {
         };
         if bare != Outcome::default() {
             let lease = self.engine.settings.lease;
-            match store.commit(&self.claim, snapshot, outcome, now, lease).await? {
+            match store
+                .commit(&self.claim, snapshot, outcome, now, lease)
+                .await?
+            {
                 Commit::Done(after) => {
                     self.engine.passed("commit").await;
                     if let Some(link) = sent(outcome) {

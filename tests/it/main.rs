@@ -21,6 +21,7 @@ mod gate;
 mod git_command;
 mod incident;
 mod sandbox;
+mod worker;
 mod workspace;
 
 #[path = "../support/mod.rs"]

@@ -15,11 +15,13 @@ use crate::incident::{
     DiagnosisFact, EscalationReason, EvidenceDocument, Fact, FixFact, Outcome, StepError,
 };
 use crate::workspace::red_green::{
-    Plan, Planned, Proof, TestLimits, Unproven, Verdict as Proven, plan, prove,
+    Plan, Planned, Proof, TestEvidence, TestLimits, Unproven, Verdict as Proven, plan, prove,
 };
 use crate::workspace::toolchain::Detection;
 use crate::workspace::{BRANCH_PREFIX, TreeLimits, WorkspaceError};
 
+/// Characters of a run's output that a hand-over shows.
+const TAIL_CHARACTERS: usize = 400;
 /// Trailer of a fix branch's one commit.
 const PROPOSAL_TRAILER: &str = "Caretaker-Proposal";
 
@@ -67,7 +69,9 @@ async fn edited(
     let summary = summary.map_err(|error| no_answer(&error))?;
     work.engine.passed("fix").await;
     let forged = |text: &str| {
-        let lines = text.lines().map(|line| line.trim_start().to_ascii_lowercase());
+        let lines = text
+            .lines()
+            .map(|line| line.trim_start().to_ascii_lowercase());
         lines.into_iter().any(|line| line.starts_with("caretaker-"))
     };
     // Such a line in a landed message would be read as ours when a lost answer is looked for.
@@ -137,12 +141,25 @@ async fn proven(
     let runner = scratch.runner(work.engine);
     match prove(&plan, &trees, &runner, TestLimits::default()).await {
         Ok(Proven::Proven(proof)) => Ok(*proof),
-        Ok(Proven::Unproven(unproven, _)) => Err(not_proven(&unproven)),
+        Ok(Proven::Unproven(unproven, runs)) => Err(shown_run(&unproven, runs.last())),
         Err(error) => Err(StepError::Retry {
             after: std::time::Duration::from_secs(5),
             reason: error.to_string(),
         }),
     }
+}
+
+/// With the end of what the deciding run printed, so that a person need not run it again to know.
+fn shown_run(unproven: &Unproven, run: Option<&TestEvidence>) -> StepError {
+    let Some(run) = run else {
+        return not_proven(unproven);
+    };
+    let skipped = run.tail.chars().count().saturating_sub(TAIL_CHARACTERS);
+    let tail: String = run.tail.chars().skip(skipped).collect();
+    failed(
+        EscalationReason::FixUnproven,
+        format!("{unproven}. The run ended with: {}", tail.trim()),
+    )
 }
 
 fn not_proven(unproven: &Unproven) -> StepError {
@@ -170,11 +187,7 @@ async fn committed(
         summary.summary.trim()
     );
     let (repository, base) = (clone.open()?, work.snapshot.failure.commit);
-    let (author, now, branch) = (
-        work.engine.settings.author.clone(),
-        work.now,
-        branch(work),
-    );
+    let (author, now, branch) = (work.engine.settings.author.clone(), work.now, branch(work));
     on_disk(move || {
         let written = repository.commit(&cleared, tree, base, &author, &message, now);
         let commit = written.map_err(|error| broken(&error))?;
