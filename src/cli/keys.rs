@@ -135,7 +135,19 @@ fn export(installation: &Installation, output: &Path) -> anyhow::Result<Verdict>
         write_out(&bytes)?;
         return Ok(Verdict::Done);
     }
-    let writing = || format!("writing the trust root to {}", output.display());
+    let writing = || {
+        format!(
+            "writing the trust root to {} (in a folder that is there and may be written)",
+            output.display()
+        )
+    };
+    // Renaming onto a device or a link would replace it.
+    let replaceable = std::fs::symlink_metadata(output).map_or(true, |found| found.is_file());
+    anyhow::ensure!(
+        replaceable,
+        "writing the trust root to {}: there is something that is no ordinary file; name another file, or - for standard output",
+        output.display()
+    );
     let folder = match output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
