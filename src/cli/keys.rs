@@ -105,10 +105,15 @@ fn created_text(created: &Created) -> String {
     }
     lines.push(trust_root_text(trust));
     lines.push(String::new());
-    if !created.generated_secrets.is_empty() {
+    let generated: Vec<_> = created
+        .generated_secrets
+        .iter()
+        .filter_map(|path| path.file_stem()?.to_str())
+        .collect();
+    if !generated.is_empty() {
         lines.push(format!(
-            "The configuration names no secret for {} of the keys; 32 random bytes for each lie beside it in <use>.secret.",
-            created.generated_secrets.len()
+            "No secret is configured for {}: what opens each lies beside it in <use>.secret, 32 random bytes.",
+            generated.join(", ")
         ));
     }
     lines.push(format!(

@@ -53,7 +53,7 @@ fn init_makes_keys_once_and_list_shows_them() {
       root      SHA256:…
     trust root version 1, sha256:[digest], allows acting until [time]
 
-    The configuration names no secret for 5 of the keys; 32 random bytes for each lie beside it in <use>.secret.
+    No secret is configured for proposer, policy, approver, executor, root: what opens each lies beside it in <use>.secret, 32 random bytes.
     Next: back up …/home/keys; then keep root.key and what opens it offline, since signing never needs it. Give auditors what `caretaker keys export-trust-root` writes. `caretaker doctor` says what else is to be done.
     ");
     insta::assert_snapshot!(shown(&home, &["keys", "list"]), @r"
