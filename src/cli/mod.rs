@@ -121,7 +121,7 @@ fn print(text: &str) -> anyhow::Result<()> {
     write_out(format!("{text}\n").as_bytes())
 }
 
-/// Writes bytes to standard output as they are, as [`print`] does.
+/// Writes bytes to standard output as they are; a reader that closed it early is no fault, as with [`print()`].
 fn write_out(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {

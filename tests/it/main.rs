@@ -20,6 +20,7 @@ mod forge;
 mod gate;
 mod git_command;
 mod incident;
+mod keys;
 mod sandbox;
 mod worker;
 mod workspace;
