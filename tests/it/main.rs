@@ -12,6 +12,8 @@
 mod agent;
 mod architecture;
 mod attest;
+mod audit;
+mod authority;
 mod change;
 mod cli;
 mod config;
