@@ -9,7 +9,7 @@ on_both! {
     async fn a_project_is_watched_between_confirmation_and_pause(world) {
         let mut draft = project(1, 2);
         world.store.insert_project(&draft, b"sealed too").await.unwrap();
-        assert_eq!(world.store.watched_projects().await.unwrap(), [world.project.clone()]);
+        assert_eq!(world.store.watched_projects().await.unwrap(), std::slice::from_ref(&world.project));
         assert_eq!(world.store.credential(&draft.id).await.unwrap().as_deref(), Some(&b"sealed too"[..]));
         assert_eq!(world.store.credential(&project(1, 9).id).await.unwrap(), None);
         assert!(world.store.set_project_state(&draft, ProjectState::Paused).await.is_err());
