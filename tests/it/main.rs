@@ -25,6 +25,7 @@ mod incident;
 mod keys;
 mod sandbox;
 mod worker;
+mod store;
 mod workspace;
 
 #[path = "../support/mod.rs"]
