@@ -20,7 +20,9 @@ mod forge;
 mod gate;
 mod git_command;
 mod incident;
+mod notify;
 mod sandbox;
+mod watch;
 mod workspace;
 
 #[path = "../support/mod.rs"]
