@@ -23,9 +23,11 @@ mod gate;
 mod git_command;
 mod incident;
 mod keys;
+mod notify;
 mod sandbox;
-mod worker;
 mod store;
+mod watch;
+mod worker;
 mod workspace;
 
 #[path = "../support/mod.rs"]
