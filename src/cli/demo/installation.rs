@@ -11,12 +11,14 @@ use super::person::Inbox;
 use crate::cli::assembly;
 use crate::cli::installation::Installation;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::Configuration;
+use crate::config::{Configuration, Environment, rules_from_yaml};
+use crate::connector::Connector as _;
 use crate::connector::github::GithubConnector;
 use crate::forge::{Forge, ForgeOptions, Plant, Planted, start};
-use crate::onboard;
+use crate::gate::Rules;
+use crate::id::{IncidentId, ProjectId};
 use crate::signer::{self, system_randomness};
-use crate::store::Project;
+use crate::store::{Project, ProjectState};
 use crate::worker::Engine;
 
 /// The rules of the demo's project. Squash is the default; the forge reports one check.
@@ -34,7 +36,7 @@ pub(super) struct Stage {
     pub(super) project: Project,
     pub(super) connector: GithubConnector,
     pub(super) inbox: Inbox,
-    pub(super) listener: tokio::net::TcpListener,
+    listener: std::net::TcpListener,
     pub(super) pages: String,
 }
 
@@ -49,8 +51,8 @@ pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Sta
         Scenario::Denied => Plant::DeniedPath,
     })?;
     let inbox = Inbox::open().await?;
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
-        .await
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .context("listening on loopback for the demo's pages")?;
     let pages = format!("http://{}", listener.local_addr()?);
     let installation = configured(home, &forge, &inbox, &pages)?;
@@ -104,7 +106,7 @@ fn configured(
             .to_owned(),
     )];
     variables.extend(std::env::vars().filter(|(name, _)| name == "PATH" || name == "HOME"));
-    let environment = assembly::environment_of(variables)?;
+    let environment = Environment::new(variables, home);
     let configuration = Configuration::load(None, &environment)?;
     Ok(Installation {
         configuration,
@@ -119,8 +121,51 @@ async fn registered(
     forge: &Forge,
     planted: &Planted,
 ) -> anyhow::Result<(Project, GithubConnector)> {
-    let _ = (engine, configuration, forge, planted, RULES, INTENT, OWNER, SecretString::from(String::new()), onboard_marker());
-    anyhow::bail!("pending")
+    let full_name = planted.repository.full_name();
+    let token = SecretString::from(forge.token().to_owned());
+    let connector = assembly::github(&configuration.github, &full_name, token.clone(), None)
+        .map_err(anyhow::Error::msg)?;
+    let view = connector.repository().await?;
+    let document = rules_from_yaml(RULES.as_bytes(), "the demo's rules")?;
+    let rules = Rules::compile(document, RULES.as_bytes())?;
+    let now = engine.now().await?;
+    let mut entropy = [0; 10];
+    system_randomness(&mut entropy)?;
+    let id = ProjectId::new(now, entropy);
+    let sealed = engine
+        .keys
+        .credentials()
+        .seal(&id, &token, &mut system_randomness)?;
+    let project = Project {
+        id,
+        organisation: engine.keys.organisation().clone(),
+        url: planted.repository.url(),
+        repository_id: view.id,
+        full_name: view.full_name,
+        host: connector.host().to_owned(),
+        rules: RULES.to_owned(),
+        rules_digest: *rules.digest(),
+        intent: INTENT.to_owned(),
+        owner: OWNER.parse()?,
+        state: ProjectState::Draft,
+        frozen: None,
+        draft_digest: *rules.digest(),
+        created_at: now,
+        confirmed_at: None,
+    };
+    engine.store.insert_project(&project, &sealed).await?;
+    engine.store.confirm_project(&project, now).await?;
+    Ok((project, connector))
 }
 
-fn onboard_marker() {}
+impl Stage {
+    /// The listener of the pages, to be served from now on.
+    pub(super) fn listener(&self) -> anyhow::Result<tokio::net::TcpListener> {
+        Ok(tokio::net::TcpListener::from_std(self.listener.try_clone()?)?)
+    }
+
+    /// Looks at the CI runs once: the planted failure becomes an incident.
+    pub(super) async fn watch(&self) -> anyhow::Result<IncidentId> {
+        anyhow::bail!("pending {}", self.connector.host())
+    }
+}
