@@ -89,8 +89,7 @@ pub(super) fn signed_evidence(
     subjects: Vec<Subject>,
     evidence: Evidence,
 ) -> Result<EvidenceDocument, StepError> {
-    let statement =
-        Statement::evidence(subjects, evidence).map_err(|error| undraftable(&error))?;
+    let statement = Statement::evidence(subjects, evidence).map_err(|error| undraftable(&error))?;
     let bytes = statement.draft().map_err(|error| undraftable(&error))?;
     let envelope = work
         .engine

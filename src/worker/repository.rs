@@ -84,7 +84,8 @@ pub(super) fn folder(home: &Path, project: &ProjectId) -> PathBuf {
 
 /// The full name of a reference.
 pub(super) fn name(full: &str) -> Result<RefName, StepError> {
-    full.parse().map_err(|error: GitError| remote_failure(&error))
+    full.parse()
+        .map_err(|error: GitError| remote_failure(&error))
 }
 
 /// A fault of our own clone or scratch place: a full disk, a lock. Another attempt may succeed.

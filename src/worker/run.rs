@@ -95,7 +95,10 @@ pub async fn turn(engine: &Engine, name: &str) -> Result<Turn, WorkerError> {
     // A name of its own for each claim: a worker that lost a lease to itself must not pass for the new holder.
     let owner = format!("{name}-{}", hex::encode(entropy));
     let now = engine.now().await?;
-    let claimed = engine.store.claim(&owner, now, engine.settings.lease).await?;
+    let claimed = engine
+        .store
+        .claim(&owner, now, engine.settings.lease)
+        .await?;
     let Some(claim) = claimed else {
         return Ok(Turn::Idle);
     };
@@ -270,7 +273,13 @@ impl Claimed<'_> {
             let project = &work.project.id;
             let store = &self.engine.store;
             store
-                .record(organisation, Some(incident), Some(project), &event, work.now)
+                .record(
+                    organisation,
+                    Some(incident),
+                    Some(project),
+                    &event,
+                    work.now,
+                )
                 .await?;
         }
         Ok(())
@@ -290,7 +299,10 @@ impl Claimed<'_> {
         };
         if bare != Outcome::default() {
             let lease = self.engine.settings.lease;
-            match store.commit(&self.claim, snapshot, outcome, now, lease).await? {
+            match store
+                .commit(&self.claim, snapshot, outcome, now, lease)
+                .await?
+            {
                 Commit::Done(after) => {
                     self.engine.passed("commit").await;
                     if let Some(link) = sent(outcome) {

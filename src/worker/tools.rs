@@ -82,7 +82,9 @@ fn support_of(folder: &Path) -> Vec<PathBuf> {
     let Some(prefix) = folder.parent() else {
         return Vec::new();
     };
-    let beside = ["lib", "lib64", "libexec", "share", "include", "versions", "version"];
+    let beside = [
+        "lib", "lib64", "libexec", "share", "include", "versions", "version",
+    ];
     beside
         .into_iter()
         .map(|name| prefix.join(name))

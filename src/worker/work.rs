@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::Engine;
 use crate::agent::Extraction;
@@ -49,7 +49,12 @@ impl Work<'_> {
     /// A document of the evidence store.
     pub(super) async fn evidence(&self, digest: &Sha256Digest) -> Result<Vec<u8>, StepError> {
         let organisation = &self.snapshot.organisation;
-        let found = self.engine.store.within(organisation).evidence(digest).await;
+        let found = self
+            .engine
+            .store
+            .within(organisation)
+            .evidence(digest)
+            .await;
         match found.map_err(|error| unread(&error))? {
             Some((_, bytes)) if Sha256Digest::of(&bytes) == *digest => Ok(bytes),
             Some(_) => Err(lost(digest, "has other bytes than its digest says")),
@@ -67,7 +72,10 @@ impl Work<'_> {
     }
 
     /// How statements name a signed document of the evidence store.
-    pub(super) async fn signed_name(&self, digest: &Sha256Digest) -> Result<Sha256Digest, StepError> {
+    pub(super) async fn signed_name(
+        &self,
+        digest: &Sha256Digest,
+    ) -> Result<Sha256Digest, StepError> {
         let bytes = self.evidence(digest).await?;
         let envelope = Envelope::parse(&bytes).map_err(|error| lost(digest, &error.to_string()))?;
         Ok(envelope.digest())

@@ -51,10 +51,7 @@ pub(super) fn frozen(work: &Work<'_>) -> Option<Outcome> {
 }
 
 /// Everything that steps 1 to 6 of the protocol need, read now, and their verdict.
-pub(super) async fn compared(
-    work: &Work<'_>,
-    binding: &Binding,
-) -> Result<Comparison, StepError> {
+pub(super) async fn compared(work: &Work<'_>, binding: &Binding) -> Result<Comparison, StepError> {
     let live = work.connector.live(binding).await;
     let live = live.map_err(|error| unanswered(&error, work.now))?;
     let predicted = predicted(work, binding, live.base_tip).await?;
@@ -83,7 +80,10 @@ async fn predicted(
 ) -> Result<Option<ChangeSet>, StepError> {
     let clone = Clone::of(work.engine, &work.project.id, work.connector)?;
     clone.fetch(&binding.base_ref, base_tip).await?;
-    let merged = clone.git().merge_tree(&base_tip, &binding.head_commit).await;
+    let merged = clone
+        .git()
+        .merge_tree(&base_tip, &binding.head_commit)
+        .await;
     let Merged::Tree(tree) = merged.map_err(|error| remote_failure(&error))? else {
         return Ok(None);
     };

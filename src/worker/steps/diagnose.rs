@@ -142,7 +142,10 @@ fn inputs(task: &CoderTask, reading: &Reading, tree: &str) -> Vec<Input> {
             "failure",
             &serde_json::to_vec(&task.failure).unwrap_or_default(),
         ),
-        Input::direct("files", &serde_json::to_vec(&task.files).unwrap_or_default()),
+        Input::direct(
+            "files",
+            &serde_json::to_vec(&task.files).unwrap_or_default(),
+        ),
         Input::direct("tree", tree.as_bytes()),
     ]
 }
@@ -180,7 +183,12 @@ fn item(input: &Input) -> Result<ContextItem, StepError> {
     let (kind, trust, sha256, raw) = match &input.entry {
         ContextEntry::Quarantined {
             raw, extraction, ..
-        } => ("extraction", TrustClass::Quarantined, *extraction, Some((*raw).into())),
+        } => (
+            "extraction",
+            TrustClass::Quarantined,
+            *extraction,
+            Some((*raw).into()),
+        ),
         ContextEntry::Direct { sha256, .. } => ("input", TrustClass::Direct, *sha256, None),
     };
     Ok(ContextItem {

@@ -67,7 +67,9 @@ async fn edited(
     let summary = summary.map_err(|error| no_answer(&error))?;
     work.engine.passed("fix").await;
     let forged = |text: &str| {
-        let lines = text.lines().map(|line| line.trim_start().to_ascii_lowercase());
+        let lines = text
+            .lines()
+            .map(|line| line.trim_start().to_ascii_lowercase());
         lines.into_iter().any(|line| line.starts_with("caretaker-"))
     };
     // Such a line in a landed message would be read as ours when a lost answer is looked for.
@@ -170,11 +172,7 @@ async fn committed(
         summary.summary.trim()
     );
     let (repository, base) = (clone.open()?, work.snapshot.failure.commit);
-    let (author, now, branch) = (
-        work.engine.settings.author.clone(),
-        work.now,
-        branch(work),
-    );
+    let (author, now, branch) = (work.engine.settings.author.clone(), work.now, branch(work));
     on_disk(move || {
         let written = repository.commit(&cleared, tree, base, &author, &message, now);
         let commit = written.map_err(|error| broken(&error))?;

@@ -102,7 +102,10 @@ async fn resolved(
     outcome.merge_lock = Some(MergeLock::Release);
     outcome.notices.push(notice(
         NoticeEvent::IncidentResolved,
-        format!("merged as {} and compared: what landed is what was approved", proof.commit),
+        format!(
+            "merged as {} and compared: what landed is what was approved",
+            proof.commit
+        ),
     ));
     Ok(outcome)
 }

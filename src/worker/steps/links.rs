@@ -40,11 +40,7 @@ pub(super) async fn send(work: Work<'_>, approval: &ApprovalId) -> Stepped {
     };
     let request = expect(work.snapshot.request(), "the approval request")?;
     let link = expect(work.snapshot.link.as_ref(), "the approval link")?;
-    let address = format!(
-        "{}/a/{}",
-        work.engine.settings.public_url,
-        token.as_str()
-    );
+    let address = format!("{}/a/{}", work.engine.settings.public_url, token.as_str());
     let notification = Notification::approval_requested(
         work.snapshot.incident.clone(),
         work.project.id.clone(),

@@ -36,12 +36,7 @@ pub(super) async fn merge(work: Work<'_>, merge: &ActiveMerge) -> Stepped {
     }
 }
 
-async fn ask(
-    work: Work<'_>,
-    binding: &Binding,
-    merge: &ActiveMerge,
-    matched: &Matched,
-) -> Stepped {
+async fn ask(work: Work<'_>, binding: &Binding, merge: &ActiveMerge, matched: &Matched) -> Stepped {
     let authority = match authority(&work, binding).await? {
         Ok(authority) => authority,
         Err(refusal) => {

@@ -77,11 +77,7 @@ pub(super) fn proposal_id(incident: &IncidentId) -> Result<ProposalId, StepError
 }
 
 /// Ends the incident at the gate: a proposal of files without a commit, and a final denial.
-pub(super) async fn refuse_files(
-    work: Work<'_>,
-    files: &[RepoPath],
-    refusal: &Refusal,
-) -> Stepped {
+pub(super) async fn refuse_files(work: Work<'_>, files: &[RepoPath], refusal: &Refusal) -> Stepped {
     let target = Target::Files(file_list(files));
     let proposal = proposal(&work, target.clone(), None).await?;
     let decided = Decided {

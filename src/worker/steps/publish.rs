@@ -63,7 +63,10 @@ pub(super) async fn open(work: Work<'_>) -> Stepped {
         Some(pull) if pull.merged || !pull.open => {
             return Err(StepError::escalate(
                 EscalationReason::PersonIntervened,
-                format!("pull request {} was closed or merged by somebody", pull.number),
+                format!(
+                    "pull request {} was closed or merged by somebody",
+                    pull.number
+                ),
             ));
         }
         Some(pull) => pull,

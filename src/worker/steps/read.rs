@@ -33,7 +33,9 @@ pub(super) async fn read(work: Work<'_>) -> Stepped {
             .iter()
             .filter_map(|path| path.as_text().map(str::to_owned))
             .collect();
-        Ok(reader::read(&bytes, omitted, &|path| tracked.contains(path)))
+        Ok(reader::read(&bytes, omitted, &|path| {
+            tracked.contains(path)
+        }))
     })
     .await?;
     let fact = |evidence| Fact::Extracted {

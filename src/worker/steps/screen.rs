@@ -12,7 +12,8 @@ pub(super) async fn screen(work: Work<'_>) -> Stepped {
     match check_paths(work.rules, &diagnosis.files) {
         None => Ok(Outcome::fact(Fact::Screened { passed: true })),
         Some(denied) => {
-            let mut outcome = refuse_files(work, &diagnosis.files, &Refusal::of_names(&denied)).await?;
+            let mut outcome =
+                refuse_files(work, &diagnosis.files, &Refusal::of_names(&denied)).await?;
             outcome.facts.insert(0, Fact::Screened { passed: false });
             Ok(outcome)
         }

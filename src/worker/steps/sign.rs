@@ -10,7 +10,10 @@ pub(super) async fn sign(work: Work<'_>, seq: u64) -> Stepped {
     let store = &work.engine.store;
     let drafts = store.within(&work.snapshot.organisation);
     let draft = drafts.draft(&work.snapshot.incident, seq).await;
-    let draft = expect(draft.map_err(|error| unread(&error))?, "a drafted statement")?;
+    let draft = expect(
+        draft.map_err(|error| unread(&error))?,
+        "a drafted statement",
+    )?;
     let acting = work.engine.keys.allow_acting(work.now);
     acting.map_err(|error| StepError::Retry {
         after: std::time::Duration::from_mins(1),
