@@ -6,6 +6,7 @@ use sqlx::any::AnyRow;
 use super::statement::statements;
 use super::{Store, StoreError, Work, value};
 use crate::approve::{ApprovalRequest, Consumption, HumanDecision, Principal, TokenHash};
+use crate::audit::ApprovalRecord;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{ApprovalId, IncidentId, OrganisationId};
@@ -79,6 +80,18 @@ pub struct ApprovalRow {
 }
 
 impl ApprovalRow {
+    /// The link as the history tells it.
+    pub(super) fn record(&self) -> ApprovalRecord {
+        ApprovalRecord {
+            approval: self.id.clone(),
+            principal: self.principal.clone(),
+            issued_at: self.issued_at,
+            expires_at: self.expires_at,
+            used: self.consumed_at.zip(self.decision),
+            revoked_at: self.revoked_at,
+        }
+    }
+
     /// What the link is good for at a moment.
     pub fn state(&self, now: Millis) -> ApprovalState {
         if self.consumed_at.is_some() {

@@ -65,10 +65,10 @@ impl Store {
     /// Opens a database that must exist already.
     pub async fn open_existing(url: &str) -> Result<Self, StoreError> {
         let address = Address::parse(url)?;
-        if let Some(file) = &address.file {
-            if !exists(file)? {
-                return Err(StoreError::Missing { path: file.clone() });
-            }
+        if let Some(file) = &address.file
+            && !exists(file)?
+        {
+            return Err(StoreError::Missing { path: file.clone() });
         }
         connect(address, Patience::Usual).await
     }

@@ -7,10 +7,9 @@ use super::{StoreError, Work, value};
 use crate::attest::Role;
 use crate::attest::predicate::Project;
 use crate::attest::{Label, Text};
+use crate::audit::{ChainRecord, LedgerRow, StoredLedger};
 use crate::id::IncidentId;
 use crate::incident::{Draft, Stage};
-
-pub use stand_in::{ChainRecord, LedgerRow, StoredLedger};
 
 statements! {
     /// A signed event.
@@ -109,74 +108,5 @@ impl Work {
             .bind(&row.pae)
             .bind(row.occurred_at);
         self.execute(append).await.map(|_| ())
-    }
-}
-
-/// Until the module `audit` has them.
-#[allow(missing_docs, reason = "replaced by the module audit")]
-mod stand_in {
-    use base64::Engine as _;
-
-    use crate::attest::predicate::Project;
-    use crate::attest::{Envelope, Statement};
-    use crate::change::Sha256Digest;
-    use crate::id::IncidentId;
-    use crate::incident::Stage;
-
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct LedgerRow {
-        pub incident: String,
-        pub seq: i64,
-        pub envelope: Vec<u8>,
-        pub kind: String,
-        pub role: String,
-        pub keyid: String,
-        pub event_id: String,
-        pub prev: Option<String>,
-        pub pae: String,
-        pub occurred_at: i64,
-    }
-
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct ChainRecord {
-        pub next_seq: u64,
-        pub head: Option<Sha256Digest>,
-    }
-
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct StoredLedger {
-        pub incident: IncidentId,
-        pub project: Option<Project>,
-        pub rows: Vec<LedgerRow>,
-        pub chain: ChainRecord,
-        pub stage: Stage,
-        pub drafted: u64,
-    }
-
-    impl LedgerRow {
-        pub fn derive(envelope: &[u8]) -> Result<Self, String> {
-            let parsed = Envelope::parse(envelope).map_err(|error| error.to_string())?;
-            let wire: serde_json::Value =
-                serde_json::from_slice(envelope).map_err(|error| error.to_string())?;
-            let payload = wire["payload"].as_str().unwrap_or_default();
-            let payload = base64::engine::general_purpose::STANDARD
-                .decode(payload)
-                .map_err(|error| error.to_string())?;
-            let statement = Statement::parse(&payload).map_err(|error| error.to_string())?;
-            let event = statement.as_event().ok_or("not a chain event")?;
-            let block = event.block();
-            Ok(Self {
-                incident: block.incident.to_string(),
-                seq: i64::try_from(block.seq).map_err(|error| error.to_string())?,
-                envelope: envelope.to_vec(),
-                kind: event.predicate_type().name().to_owned(),
-                role: block.role.to_string(),
-                keyid: parsed.keyid().to_string(),
-                event_id: block.id.to_string(),
-                prev: block.prev.map(|prev| prev.sha256.to_string()),
-                pae: parsed.digest().to_string(),
-                occurred_at: block.occurred_at.0,
-            })
-        }
     }
 }

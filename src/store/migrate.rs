@@ -43,12 +43,11 @@ impl Store {
             work.one(sqlx::query(lock)).await?;
         }
         // Another process may have migrated while this one waited for the lock.
-        let found = match version(&mut work).await? {
-            Some(found) => found,
-            None => {
-                work.script(BOOTSTRAP).await?;
-                0
-            }
+        let found = if let Some(found) = version(&mut work).await? {
+            found
+        } else {
+            work.script(BOOTSTRAP).await?;
+            0
         };
         self.refuse_newer(found, known)?;
         let done = usize::try_from(found).unwrap_or(0);

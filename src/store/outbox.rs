@@ -1,10 +1,10 @@
 //! Messages that wait for delivery, and the history beside the signed chain.
 
-use serde::Serialize;
 use sqlx::any::AnyRow;
 
 use super::statement::statements;
-use super::{Store, StoreError, Work, incident, value};
+use super::{Store, StoreError, Work, value};
+use crate::audit::AuditRecord;
 use crate::clock::Millis;
 use crate::id::{IncidentId, OrganisationId, ProjectId};
 use crate::incident::{AuditEvent, Notice, NoticeEvent};
@@ -47,78 +47,12 @@ pub struct StoredNotice {
     pub attempts: u32,
 }
 
-/// One line of the history beside the chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditEntry {
-    /// What happened, kebab-case.
-    pub kind: String,
-    /// In words.
-    pub detail: String,
-    /// When.
-    pub at: Millis,
-}
-
-/// One line of everything that happened to an incident.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TimelineEntry {
-    /// When.
-    pub at: Millis,
-    /// `fact`, `signed` or `audit`.
-    pub source: &'static str,
-    /// Which fact, which kind of signed event, or what happened.
-    pub kind: String,
-    /// The fact's content, the signed event's number, role and id, or words.
-    pub detail: serde_json::Value,
-}
-
-pub(super) fn audit_entry(row: &AnyRow) -> Result<AuditEntry, StoreError> {
-    Ok(AuditEntry {
+pub(super) fn audit_record(row: &AnyRow) -> Result<AuditRecord, StoreError> {
+    Ok(AuditRecord {
+        at: Millis(value::integer(row, "at")?),
         kind: value::text(row, "kind")?,
         detail: value::text(row, "detail")?,
-        at: Millis(value::integer(row, "at")?),
     })
-}
-
-/// Merges three lists by time; at the same moment facts come before what was signed because of them.
-pub(super) fn timeline(
-    facts: &[AnyRow],
-    signed: &[AnyRow],
-    audit: &[AnyRow],
-) -> Result<Vec<TimelineEntry>, StoreError> {
-    let mut entries = Vec::with_capacity(facts.len() + signed.len() + audit.len());
-    for row in facts {
-        let recorded = incident::recorded_fact(row)?;
-        let document = serde_json::to_value(&recorded.fact).unwrap_or_default();
-        entries.push(TimelineEntry {
-            at: recorded.at,
-            source: "fact",
-            kind: recorded.fact.kind().to_owned(),
-            detail: document.get("body").cloned().unwrap_or_default(),
-        });
-    }
-    for row in signed {
-        entries.push(TimelineEntry {
-            at: Millis(value::integer(row, "occurred_at")?),
-            source: "signed",
-            kind: value::text(row, "type")?,
-            detail: serde_json::json!({
-                "seq": value::integer(row, "seq")?,
-                "role": value::text(row, "role")?,
-                "event": value::text(row, "event_id")?,
-            }),
-        });
-    }
-    for row in audit {
-        let entry = audit_entry(row)?;
-        entries.push(TimelineEntry {
-            at: entry.at,
-            source: "audit",
-            kind: entry.kind,
-            detail: entry.detail.into(),
-        });
-    }
-    entries.sort_by_key(|entry| entry.at);
-    Ok(entries)
 }
 
 fn notice_from_row(row: &AnyRow) -> Result<StoredNotice, StoreError> {

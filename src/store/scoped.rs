@@ -2,11 +2,12 @@
 
 use super::approval::{self, ApprovalRow};
 use super::incident::{self, IncidentRow};
-use super::ledger::{self, StoredLedger};
-use super::outbox::{self, AuditEntry, TimelineEntry};
+use super::ledger;
+use super::outbox;
 use super::project::{self, Project};
 use super::statement::statements;
 use super::{Store, StoreError, Work, value};
+use crate::audit::{self, AuditRecord, Records, StoredLedger};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{IncidentId, OrganisationId, ProjectId};
@@ -166,19 +167,46 @@ impl Scoped<'_> {
     }
 
     /// What the history shows beside facts and signed events, oldest first.
-    pub async fn audit_events(&self, incident: &IncidentId) -> Result<Vec<AuditEntry>, StoreError> {
+    pub async fn audit_events(
+        &self,
+        incident: &IncidentId,
+    ) -> Result<Vec<AuditRecord>, StoreError> {
         let mut work = self.store.reading("reading the history").await?;
         let rows = work.all(self.of_incident(AUDIT_EVENTS, incident)).await?;
-        rows.iter().map(outbox::audit_entry).collect()
+        rows.iter().map(outbox::audit_record).collect()
     }
 
-    /// Facts, signed events and audit events of an incident in one list, oldest first.
-    pub async fn timeline(&self, incident: &IncidentId) -> Result<Vec<TimelineEntry>, StoreError> {
+    /// Everything that happened to an incident, oldest first; none when there is no such incident.
+    pub async fn timeline(
+        &self,
+        incident: &IncidentId,
+    ) -> Result<Option<Vec<audit::Entry>>, StoreError> {
         let mut work = self.store.reading("reading the history").await?;
+        let Some(head) = work.optional(self.of_incident(HEAD, incident)).await? else {
+            return Ok(None);
+        };
         let facts = work.all(self.of_incident(FACTS, incident)).await?;
-        let signed = work.all(self.of_incident(LEDGER, incident)).await?;
+        let snapshot = incident::snapshot(&head, &facts, None)?;
+        let rows = work.all(self.of_incident(LEDGER, incident)).await?;
+        let ledger = ledger::from_rows(&head, &rows)?;
+        let approvals = work.all(self.of_incident(APPROVALS, incident)).await?;
+        let approvals = approvals
+            .iter()
+            .map(|row| Ok(approval::from_row(row)?.record()))
+            .collect::<Result<Vec<_>, StoreError>>()?;
         let audit = work.all(self.of_incident(AUDIT_EVENTS, incident)).await?;
-        outbox::timeline(&facts, &signed, &audit)
+        let audit = audit
+            .iter()
+            .map(outbox::audit_record)
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(audit::timeline(&Records {
+            opened_at: snapshot.opened_at,
+            failure: &snapshot.failure,
+            facts: &snapshot.facts,
+            rows: &ledger.rows,
+            approvals: &approvals,
+            audit: &audit,
+        })))
     }
 
     fn of_incident<'q>(

@@ -21,6 +21,7 @@ mod gate;
 mod git_command;
 mod incident;
 mod sandbox;
+mod store;
 mod workspace;
 
 #[path = "../support/mod.rs"]
