@@ -5,7 +5,11 @@ mod classify;
 mod plan;
 mod poll;
 mod record;
+mod run;
+mod stored;
 
 pub use classify::{Observation, Reading, Success, classify, counts};
 pub use poll::{Memory, PollReport, WatchError, poll};
 pub use record::{Observations, Observed, RecordError};
+pub use run::run;
+pub use stored::StoredObservations;

@@ -19,6 +19,7 @@ use crate::gate::Rules;
 use crate::id::{IncidentId, ProjectId};
 use crate::signer::{self, system_randomness};
 use crate::store::{Project, ProjectState};
+use crate::watch::{Memory, StoredObservations, poll};
 use crate::worker::Engine;
 
 /// The rules of the demo's project. Squash is the default; the forge reports one check.
@@ -161,11 +162,28 @@ async fn registered(
 impl Stage {
     /// The listener of the pages, to be served from now on.
     pub(super) fn listener(&self) -> anyhow::Result<tokio::net::TcpListener> {
-        Ok(tokio::net::TcpListener::from_std(self.listener.try_clone()?)?)
+        Ok(tokio::net::TcpListener::from_std(
+            self.listener.try_clone()?,
+        )?)
     }
 
     /// Looks at the CI runs once: the planted failure becomes an incident.
     pub(super) async fn watch(&self) -> anyhow::Result<IncidentId> {
-        anyhow::bail!("pending {}", self.connector.host())
+        let now = self.engine.now().await?;
+        let mut entropy = [0; 10];
+        system_randomness(&mut entropy)?;
+        let observations = StoredObservations::new(&self.engine.store, &self.project);
+        let report = poll(
+            &self.project.id,
+            "main",
+            &self.connector,
+            &observations,
+            &mut Memory::default(),
+            now,
+            &move || IncidentId::new(now, entropy),
+        )
+        .await?;
+        let opened = report.opened.into_iter().next();
+        opened.context("the planted failure did not become an incident")
     }
 }
