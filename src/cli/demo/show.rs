@@ -125,7 +125,13 @@ fn in_words(fact: &Fact) -> Option<(&'static str, String)> {
                 command.join(" ")
             ),
         ),
-        Fact::Reproduced(_) => ("reproduced", "the failure does not show here".to_owned()),
+        Fact::Reproduced(Reproduction::Green { command, .. }) => (
+            "reproduced",
+            format!("no: `{}` passes in the sandbox", command.join(" ")),
+        ),
+        Fact::Reproduced(Reproduction::Unrunnable { reason }) => {
+            ("reproduced", format!("no: {reason}"))
+        }
         Fact::Extracted { count, .. } => (
             "read",
             format!("{count} typed facts taken from the untrusted log"),
