@@ -83,7 +83,9 @@ pub async fn poll(
     now: Millis,
     new_id: &(dyn Fn() -> IncidentId + Send + Sync),
 ) -> Result<PollReport, WatchError> {
+    let newest = memory.newest;
     let mut round = Round {
+        newest,
         project,
         base,
         connector,
@@ -97,9 +99,12 @@ pub async fn poll(
     let entries = round.plan(&runs).await?;
     round.write(entries, now, new_id).await?;
     let Round {
-        report, unsettled, ..
+        report,
+        unsettled,
+        newest,
+        ..
     } = round;
-    memory.newest = runs.first().map(|(run, _)| run.id).max(memory.newest);
+    memory.newest = newest;
     memory.unsettled = unsettled;
     let listed: BTreeSet<(u64, u64)> = runs.iter().map(|(run, _)| (run.id, run.attempt)).collect();
     memory.readings.retain(|run, _| listed.contains(run));
@@ -116,6 +121,7 @@ struct Round<'a> {
     observations: &'a dyn Observations,
     memory: &'a mut Memory,
     report: PollReport,
+    newest: Option<u64>,
     unsettled: BTreeSet<u64>,
     unreachable: u32,
 }
@@ -149,6 +155,7 @@ impl Round<'_> {
             let mut known_ground = self.memory.newest.is_some_and(|newest| oldest <= newest);
             for run in runs {
                 wanted.remove(&run.id);
+                self.newest = self.newest.max(Some(run.id));
                 if !counts(&run, self.base) {
                     continue;
                 }
