@@ -1,7 +1,8 @@
 //! All facts of one incident, read at once.
 
 use super::{
-    ClosedReason, DecisionFact, DiagnosisFact, Failure, FixFact, RecordedFact, Reproduction,
+    ClosedReason, DecisionFact, DiagnosisFact, Failure, FixFact, Outcome, RecordedFact,
+    Reproduction,
     fact::{EscalationReason, Fact},
 };
 use crate::approve::{ApprovalRequest, Binding, HumanDecision};
@@ -80,6 +81,39 @@ pub struct ActiveMerge {
 }
 
 impl Snapshot {
+    /// The incident as it is once `outcome` is committed at `now`: what the commit's cached stage is computed from.
+    #[must_use]
+    pub fn after(&self, outcome: &Outcome, now: Millis) -> Self {
+        let mut next = self.clone();
+        next.version += 1;
+        let first = next.facts.last().map_or(0, |last| last.ordinal + 1);
+        let recorded = (first..).zip(&outcome.facts);
+        next.facts
+            .extend(recorded.map(|(ordinal, fact)| RecordedFact {
+                ordinal,
+                at: now,
+                fact: fact.clone(),
+            }));
+        for draft in &outcome.drafts {
+            next.ledger.drafted = draft.seq + 1;
+            next.ledger.head = Some(draft.pae);
+        }
+        if let Some(envelope) = &outcome.envelope {
+            next.ledger.appended = envelope.seq + 1;
+        }
+        if let Some(link) = &outcome.link {
+            next.link = Some(Link {
+                approval: link.approval.clone(),
+                expires_at: link.expires_at,
+            });
+        }
+        if next.closed().is_some() || next.escalation().is_some() {
+            next.link = None;
+        }
+        next.frozen |= outcome.freeze.is_some();
+        next
+    }
+
     /// How the tests ended in the sandbox.
     pub fn reproduction(&self) -> Option<&Reproduction> {
         newest!(self, Fact::Reproduced(reproduction) => reproduction)

@@ -26,6 +26,7 @@ const LAYERS: &[&[&str]] = &[
         "notify",
         "identity",
         "anchor",
+        "config",
     ],
     &[
         "watch",
@@ -35,7 +36,7 @@ const LAYERS: &[&[&str]] = &[
         "signer",
         "witness",
     ],
-    &["web", "tui", "cli", "forge", "config", "telemetry"],
+    &["web", "tui", "cli", "forge", "telemetry"],
 ];
 
 /// Edges inside layer 1 (from, to).
