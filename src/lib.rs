@@ -29,6 +29,8 @@ pub mod connector;
 
 // Layer 4: adapters
 #[cfg(feature = "full")]
+pub mod config;
+#[cfg(feature = "full")]
 pub mod notify;
 #[cfg(feature = "full")]
 pub mod sandbox;
@@ -41,6 +43,8 @@ pub mod workspace;
 #[cfg(feature = "full")]
 pub mod onboard;
 #[cfg(feature = "full")]
+pub mod signer;
+#[cfg(feature = "full")]
 pub mod watch;
 #[cfg(feature = "full")]
 pub mod worker;
@@ -48,8 +52,6 @@ pub mod worker;
 // Layer 6: surfaces
 #[cfg(feature = "full")]
 pub mod cli;
-#[cfg(feature = "full")]
-pub mod config;
 #[cfg(feature = "full")]
 pub mod forge;
 #[cfg(feature = "full")]

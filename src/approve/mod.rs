@@ -8,6 +8,7 @@ mod authority;
 mod binding;
 mod principal;
 mod request;
+mod standing;
 mod token;
 
 pub use crate::gate::MergeMethod;
@@ -15,4 +16,5 @@ pub use authority::{Authority, AuthorityError, AuthoritySource};
 pub use binding::Binding;
 pub use principal::{Principal, PrincipalError};
 pub use request::{ApprovalRequest, Consumption, HumanDecision};
+pub(crate) use standing::Standing;
 pub use token::{ApprovalToken, TokenError, TokenHash};

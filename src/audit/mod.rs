@@ -1,1 +1,19 @@
-//! Verifies a ledger and reconstructs an incident's history.
+//! The record of what happened, twice and apart from each other.
+//!
+//! - [`verify`]: the signed chain as it is stored, checked afresh on every read, down to every column.
+//! - [`timeline`]: the incident's history put together from its records, without any signature.
+//!
+//! [`LedgerRow::derive`] is the one way to make a row, for the store that appends it and for the check that reads it back.
+
+mod fit;
+mod report;
+mod row;
+mod stored;
+mod timeline;
+mod verify;
+
+pub use report::{Failure, Report, Rule};
+pub use row::{DeriveError, LedgerRow};
+pub use stored::{ChainRecord, StoredLedger};
+pub use timeline::{ApprovalRecord, AuditRecord, Entry, Records, timeline};
+pub use verify::verify;

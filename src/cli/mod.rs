@@ -2,11 +2,20 @@
 //!
 //! What people and scripts read goes to standard output, everything else to standard error.
 
+mod assembly;
 mod change;
+//DEMO mod demo;
+mod doctor;
 mod forge;
 mod gate;
+mod installation;
+mod keys;
+mod ledger;
+mod runtime;
+//DEMO mod serve;
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -15,6 +24,9 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "caretaker", version)]
 struct Arguments {
+    /// The configuration file, else `CARETAKER_CONFIG`, else caretaker.yaml in `CARETAKER_HOME` if there is one.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -27,8 +39,24 @@ enum Command {
     /// Ask the rules about a change.
     #[command(subcommand)]
     Gate(gate::GateCommand),
+    /// The keys that sign, and the trust root that says whose count.
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
+    /// Say what is missing or unsafe in this installation, each with its mend. Exit code 1 when something required is missing.
+    Doctor(doctor::DoctorArguments),
     /// Start a local GitHub-compatible server for trying caretaker out.
     Forge(forge::ForgeArguments),
+    /// Show and verify signed ledgers.
+    #[command(subcommand)]
+    Ledger(ledger::LedgerCommand),
+    //DEMO /// Watch, work, until interrupted.
+    //DEMO
+    //DEMO /// W any number of these share one PostgreSQL.
+    //DEMO
+    //DEMO
+    //DEMO
+    //DEMO /// See
+    //DEMO Demo(demo::DemoArguments),
 }
 
 /// How a command that ran to its end came out.
@@ -38,19 +66,30 @@ enum Verdict {
     Done,
     /// Exit code 1.
     Refused,
+    /// Exit code 3.
+    CannotTell,
 }
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
+    let config = arguments.config.as_deref();
     let outcome = match arguments.command {
         Command::Change(command) => change::run(&command),
         Command::Gate(command) => gate::run(&command),
+        Command::Keys(command) => keys::run(&command, config),
+        Command::Doctor(command) => doctor::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
+        Command::Ledger(command) => ledger::run(&command, config),
+        //DEMO Command::Serve => serve::run(serve::Parts::ALL, config),
+        //DEMO Command::Worker => serve::run(serve::Parts::WORKER, config),
+        //DEMO Command::Web => serve::run(serve::Parts::WEB, config),
+        //DEMO Command::Demo(arguments) => demo::run(&arguments),
     };
     match outcome {
         Ok(Verdict::Done) => ExitCode::SUCCESS,
         Ok(Verdict::Refused) => ExitCode::from(1),
+        Ok(Verdict::CannotTell) => ExitCode::from(3),
         Err(error) => {
             // Standard error being closed leaves nobody to tell; the exit code still says it.
             drop(writeln!(
@@ -79,8 +118,13 @@ fn explain(error: &anyhow::Error) -> String {
 
 /// Writes one line or document to standard output. A reader that closed it early (`| head`) wants no more, which is no fault.
 fn print(text: &str) -> anyhow::Result<()> {
+    write_out(format!("{text}\n").as_bytes())
+}
+
+/// Writes bytes to standard output as they are; a reader that closed it early is no fault, as with [`print()`].
+fn write_out(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(anyhow::anyhow!("writing to standard output: {error}"))
         }

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::address::{ListenAddress, ServiceUrl, WebhookUrl};
 use super::agent::Adapter;
 use super::database::DatabaseUrl;
-use super::keys::KeyName;
 use super::later::{App, Opaque, Security};
 use super::schedule::PollSchedule;
 use super::secret::SecretSource;
 use super::{Github, Server};
+use crate::attest::KeyUse;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -110,14 +110,14 @@ pub(super) struct RolesSection {
 }
 
 impl RolesSection {
-    pub(super) fn named(self) -> impl Iterator<Item = (KeyName, RoleSection)> {
+    pub(super) fn named(self) -> impl Iterator<Item = (KeyUse, RoleSection)> {
         let roles = [
-            (KeyName::Proposer, self.proposer),
-            (KeyName::Policy, self.policy),
-            (KeyName::Approver, self.approver),
-            (KeyName::Executor, self.executor),
-            (KeyName::Root, self.root),
-            (KeyName::Log, self.log),
+            (KeyUse::Proposer, self.proposer),
+            (KeyUse::Policy, self.policy),
+            (KeyUse::Approver, self.approver),
+            (KeyUse::Executor, self.executor),
+            (KeyUse::Root, self.root),
+            (KeyUse::Log, self.log),
         ];
         roles
             .into_iter()

@@ -3,58 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::document::KeysSection;
 use super::secret::SecretSource;
-
-/// A key that is opened by a secret of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KeyName {
-    /// The role that signs what the agent proposes.
-    Proposer,
-    /// The role that signs what the rules decided.
-    Policy,
-    /// The role that signs what a person answered.
-    Approver,
-    /// The role that signs what was done.
-    Executor,
-    /// The key that signs the trust root.
-    Root,
-    /// The key that signs checkpoints of the log.
-    Log,
-}
-
-impl KeyName {
-    /// Every key.
-    pub const ALL: [Self; 6] = [
-        Self::Proposer,
-        Self::Policy,
-        Self::Approver,
-        Self::Executor,
-        Self::Root,
-        Self::Log,
-    ];
-
-    /// The name under `keys.roles`, in file names and in messages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Proposer => "proposer",
-            Self::Policy => "policy",
-            Self::Approver => "approver",
-            Self::Executor => "executor",
-            Self::Root => "root",
-            Self::Log => "log",
-        }
-    }
-}
-
-impl std::fmt::Display for KeyName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::attest::KeyUse;
 
 /// Where one key's secret is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,12 +22,12 @@ pub struct KeySecret {
 pub struct Keys {
     /// The folder that holds the keys.
     pub dir: PathBuf,
-    secrets: BTreeMap<KeyName, SecretSource>,
+    secrets: BTreeMap<KeyUse, SecretSource>,
 }
 
 impl Keys {
     /// Where a key's secret is.
-    pub fn secret(&self, key: KeyName) -> KeySecret {
+    pub fn secret(&self, key: KeyUse) -> KeySecret {
         match self.secrets.get(&key) {
             Some(source) => KeySecret {
                 source: source.clone(),
@@ -90,7 +41,7 @@ impl Keys {
     }
 
     /// The configuration key that names a key's secret, for messages.
-    pub fn configuration_key(key: KeyName) -> String {
+    pub fn configuration_key(key: KeyUse) -> String {
         format!("keys.roles.{key}.secret")
     }
 
@@ -108,8 +59,8 @@ impl Keys {
             secrets.insert(key, role.secret.resolved_against(folder));
         }
         let keys = Self { dir, secrets };
-        let mut owners: BTreeMap<SecretSource, KeyName> = BTreeMap::new();
-        for key in KeyName::ALL {
+        let mut owners: BTreeMap<SecretSource, KeyUse> = BTreeMap::new();
+        for key in KeyUse::ALL {
             let source = keys.secret(key).source;
             if let Some(first) = owners.insert(source.clone(), key) {
                 let problem = format!(
@@ -122,6 +73,6 @@ impl Keys {
     }
 }
 
-fn default_source(dir: &Path, key: KeyName) -> SecretSource {
+fn default_source(dir: &Path, key: KeyUse) -> SecretSource {
     SecretSource::File(dir.join(format!("{key}.secret")))
 }

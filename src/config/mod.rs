@@ -26,7 +26,7 @@ pub use agent::{Adapter, Agent};
 pub use database::{DatabaseUrl, DatabaseUrlError};
 pub use document::{Approvals, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
 pub use environment::{Environment, EnvironmentError};
-pub use keys::{KeyName, KeySecret, Keys};
+pub use keys::{KeySecret, Keys};
 pub use rules_file::{RulesFileError, read_rules, rules_from_yaml};
 pub use schedule::{PollSchedule, ScheduleError};
 pub use secret::{SecretError, SecretSource};

@@ -1,1 +1,30 @@
-//! The one loop.
+//! The one loop: claim an incident, load its snapshot, ask [`crate::incident::next`], run that step, commit.
+//!
+//! A step never writes the database: it returns an [`Outcome`] or a [`StepError`], and only the loop commits, in one
+//! transaction that is conditional on the snapshot's version and the lease. Killed anywhere, the next claim computes the same
+//! step from the same facts; every external effect is looked for before it is repeated. Retries are spaced and counted here
+//! and nowhere else.
+
+mod drafting;
+mod engine;
+mod escalation;
+mod links;
+mod notices;
+mod repository;
+mod retry;
+mod run;
+mod steps;
+mod test_runs;
+mod tools;
+mod work;
+
+pub use engine::{Connectors, Engine, Failpoint, Settings, Time};
+pub use links::Links;
+pub use retry::{Backoff, backoff};
+pub use run::{Turn, WorkerError, drain, run, turn};
+pub use tools::Tools;
+
+use crate::incident::{Outcome, StepError};
+
+/// What a step comes to.
+type Stepped = Result<Outcome, StepError>;

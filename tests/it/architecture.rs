@@ -100,6 +100,8 @@ fn refusal(from: &str, from_layer: usize, to: &str) -> Option<String> {
     let same = from_layer == to_layer && from != to;
     let allowed = match from_layer {
         1 if same => KERNEL_EDGES.contains(&(from, to)),
+        // What is verified and told is an incident's.
+        2 if same => (from, to) == ("audit", "incident"),
         // Adapters do not import each other, except that a coder runs in a sandbox on a workspace.
         4 if same => from == "agent" && matches!(to, "workspace" | "sandbox"),
         6 => !(from == "web" && matches!(to, "worker")) && from != "forge",

@@ -2,7 +2,7 @@
 
 mod chains;
 mod envelopes;
-mod ledger;
+pub(crate) mod ledger;
 mod notary;
 mod order;
 mod sealed;

@@ -5,9 +5,10 @@ mod secrets;
 
 use std::path::{Path, PathBuf};
 
+use caretaker::attest::KeyUse;
 use caretaker::clock::Millis;
 use caretaker::config::{
-    Adapter, Configuration, Environment, KeyName, Notifier, PollSchedule, SandboxMode, SecretSource,
+    Adapter, Configuration, Environment, Notifier, PollSchedule, SandboxMode, SecretSource,
 };
 
 /// A folder of its own, with a home beside the configuration.
@@ -96,16 +97,16 @@ fn the_smallest_configuration_is_read_and_its_paths_resolve_against_its_folder()
     assert_eq!(configuration.keys.dir, place.path().join("state/keys"));
     let secret = |key| configuration.keys.secret(key);
     assert_eq!(
-        secret(KeyName::Proposer).source,
+        secret(KeyUse::Proposer).source,
         SecretSource::Environment("CARETAKER_PROPOSER_SECRET".to_owned())
     );
     assert_eq!(
-        secret(KeyName::Log).source,
+        secret(KeyUse::Log).source,
         SecretSource::File(place.path().join("log.secret"))
     );
-    assert!(secret(KeyName::Executor).generated);
+    assert!(secret(KeyUse::Executor).generated);
     assert_eq!(
-        secret(KeyName::Executor).source,
+        secret(KeyUse::Executor).source,
         SecretSource::File(place.path().join("state/keys/executor.secret"))
     );
     assert_eq!(configuration.agent.adapter, Some(Adapter::Command));
@@ -238,11 +239,7 @@ fn variables_override_keys_and_a_misspelt_one_is_an_error() {
     assert_eq!(configuration.approvals.link_ttl_seconds, 60);
     assert_eq!(configuration.agent.command, ["python3", "x.py"]);
     assert_eq!(
-        configuration
-            .keys
-            .secret(KeyName::Policy)
-            .source
-            .to_string(),
+        configuration.keys.secret(KeyUse::Policy).source.to_string(),
         "env:P"
     );
     assert_eq!(configuration.notify.len(), 1);

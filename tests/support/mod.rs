@@ -1,5 +1,7 @@
 //! What scenario tests share.
 
+pub(crate) mod postgres;
+
 use std::path::PathBuf;
 
 /// A file of the shared test data. Absent data is said in one loud line and the test counts as skipped; in CI it fails.

@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use caretaker::config::{KeyName, Keys, SecretSource};
+use caretaker::attest::KeyUse;
+use caretaker::config::{Keys, SecretSource};
 use secrecy::ExposeSecret as _;
 
 use super::Place;
@@ -17,7 +18,7 @@ fn fetch(place: &Place, source: &str, variables: &[(&str, &str)]) -> Result<Stri
     source
         .resolve(
             "role policy",
-            &Keys::configuration_key(KeyName::Policy),
+            &Keys::configuration_key(KeyUse::Policy),
             &place.environment(variables),
         )
         .map(|secret| secret.expose_secret().to_owned())

@@ -1,0 +1,164 @@
+//! The keys, what opens them, and the trust root.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use super::Finding;
+use crate::attest::{KeyUse, Role, TrustRoot};
+use crate::clock::Millis;
+use crate::config::{Configuration, Environment, SecretSource};
+use crate::signer::{self, CredentialSeal, Keyring, KeyringError};
+
+/// How long before its end a trust root is worth a remark, in seconds: 90 days.
+const REMARK_SECONDS: i64 = 90 * 24 * 60 * 60;
+
+pub(super) fn look(
+    configuration: &Configuration,
+    environment: &Environment,
+    now: Millis,
+) -> Vec<Finding> {
+    let history = match signer::trust_history(configuration) {
+        Ok(history) => history,
+        Err(error) => return vec![Finding::failed("trust root", error.to_string())],
+    };
+    let trust = history.newest();
+    let mut findings = vec![trust_root(trust, now)];
+    match Keyring::open(configuration, environment, now) {
+        Ok(_) => findings.push(Finding::ok(
+            "keys",
+            "proposer, policy, approver and executor open, each with its own secret",
+        )),
+        Err(error) => findings.extend(each(configuration, environment, trust, now, &error)),
+    }
+    findings.extend(modes(configuration));
+    findings.extend(secrets_beside_keys(configuration));
+    findings.extend(root_key(configuration));
+    findings
+}
+
+fn trust_root(trust: &TrustRoot, now: Millis) -> Finding {
+    const CHECK: &str = "trust root";
+    let document = trust.document();
+    let (version, until) = (document.version, document.expires_at);
+    if let Err(error) = trust.allow_acting(now) {
+        Finding::failed(CHECK, error.to_string())
+    } else if now < document.issued_at {
+        Finding::failed(
+            CHECK,
+            format!(
+                "version {version} was issued at {}, and this machine's clock says {now}; set the clock",
+                document.issued_at
+            ),
+        )
+    } else if until < now.plus_seconds(REMARK_SECONDS) {
+        Finding::warning(
+            CHECK,
+            format!(
+                "version {version} allows acting until {until}; have the root key sign a new version before then"
+            ),
+        )
+    } else {
+        Finding::ok(
+            CHECK,
+            format!("version {version}, allows acting until {until}"),
+        )
+    }
+}
+
+/// What is wrong, key by key: opening all of them stops at the first fault.
+fn each(
+    configuration: &Configuration,
+    environment: &Environment,
+    trust: &TrustRoot,
+    now: Millis,
+    first: &KeyringError,
+) -> Vec<Finding> {
+    let mut faults: Vec<String> = Role::ALL
+        .into_iter()
+        .filter_map(|role| signer::open_signer(role, configuration, environment, trust, now).err())
+        .chain(CredentialSeal::read(configuration).err())
+        .map(|error| error.to_string())
+        .collect();
+    let expired = matches!(first, KeyringError::NotActing(_));
+    if faults.is_empty() && !expired {
+        faults.push(first.to_string());
+    }
+    faults
+        .into_iter()
+        .map(|fault| Finding::failed("keys", fault))
+        .collect()
+}
+
+/// Files and the folder that others may read. Role secrets and the key of credentials are not among them: one that is open
+/// to others is refused when it is used.
+fn modes(configuration: &Configuration) -> Vec<Finding> {
+    let directory = &configuration.keys.dir;
+    let uses = [
+        KeyUse::Proposer,
+        KeyUse::Policy,
+        KeyUse::Approver,
+        KeyUse::Executor,
+        KeyUse::Root,
+    ];
+    let mut private: Vec<_> = uses
+        .into_iter()
+        .map(|used| (signer::key_file(directory, used), "600"))
+        .collect();
+    private.push((directory.clone(), "700"));
+    if let SecretSource::File(path) = configuration.keys.secret(KeyUse::Root).source {
+        private.push((path, "600"));
+    }
+    private
+        .into_iter()
+        .filter_map(|(path, right)| open_to_others(&path, right))
+        .collect()
+}
+
+fn open_to_others(path: &Path, right: &str) -> Option<Finding> {
+    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o7777;
+    (mode & 0o077 != 0).then(|| {
+        let path = path.display();
+        Finding::warning(
+            "keys",
+            format!("{path} is open to others (mode {mode:04o}); run: chmod {right} '{path}'"),
+        )
+    })
+}
+
+fn secrets_beside_keys(configuration: &Configuration) -> Option<Finding> {
+    let beside: Vec<&str> = Role::ALL
+        .into_iter()
+        .filter(|role| lies_beside(configuration, (*role).into()))
+        .map(Role::name)
+        .collect();
+    (!beside.is_empty()).then(|| {
+        Finding::warning(
+            "secrets",
+            format!(
+                "what opens the keys of {} lies beside them, so whoever reads the folder can sign; keep the secrets elsewhere and \
+                 name the places under keys.roles",
+                beside.join(", ")
+            ),
+        )
+    })
+}
+
+fn lies_beside(configuration: &Configuration, used: KeyUse) -> bool {
+    match configuration.keys.secret(used).source {
+        SecretSource::File(path) => path.starts_with(&configuration.keys.dir),
+        SecretSource::Environment(_) => false,
+    }
+}
+
+fn root_key(configuration: &Configuration) -> Option<Finding> {
+    let file = signer::key_file(&configuration.keys.dir, KeyUse::Root);
+    file.exists().then(|| {
+        Finding::warning(
+            "root key",
+            format!(
+                "{} lies with the keys that sign every day, which never need it; move it and what opens it offline",
+                file.display()
+            ),
+        )
+    })
+}

@@ -1,0 +1,183 @@
+//! `caretaker keys`.
+
+mod list;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::installation::Installation;
+use super::{Verdict, print, write_out};
+use crate::attest::{KeyUse, TrustRoot};
+use crate::clock::{Clock as _, SystemClock};
+use crate::signer::{self, Created};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum KeysCommand {
+    /// Make the organisation's keys and its first trust root in the folder of keys (keys.dir, else `CARETAKER_HOME/keys`).
+    /// Refuses a folder that holds keys.
+    Init(Format),
+    /// Show the trust root in force and its keys. Opens none and needs no secret.
+    List(Format),
+    /// Write the trust root in force: what an auditor pins.
+    ExportTrustRoot(ExportArguments),
+}
+
+/// How to print.
+#[derive(Debug, Args)]
+pub(super) struct Format {
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where to.
+#[derive(Debug, Args)]
+pub(super) struct ExportArguments {
+    /// The file to write, replacing what is there; - is standard output.
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+pub(super) fn run(command: &KeysCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {
+    let installation = Installation::load(config)?;
+    match command {
+        KeysCommand::Init(format) => init(&installation, format),
+        KeysCommand::List(format) => list::run(&installation, format),
+        KeysCommand::ExportTrustRoot(arguments) => export(&installation, &arguments.output),
+    }
+}
+
+/// A trust root in JSON, with its digest.
+fn trust_root_json(trust: &TrustRoot) -> serde_json::Value {
+    let document = trust.document();
+    json!({
+        "version": document.version,
+        "sha256": trust.digest().to_string(),
+        "issued_at": document.issued_at.to_string(),
+        "expires_at": document.expires_at.to_string(),
+    })
+}
+
+fn init(installation: &Installation, format: &Format) -> anyhow::Result<Verdict> {
+    let created = signer::create(
+        &installation.configuration,
+        &installation.environment,
+        None,
+        SystemClock.now(),
+        &mut signer::system_randomness,
+    )?;
+    print(&if format.json {
+        created_json(&created)
+    } else {
+        created_text(&created)
+    })?;
+    Ok(Verdict::Done)
+}
+
+fn created_json(created: &Created) -> String {
+    let keys = created
+        .keys
+        .iter()
+        .map(|(used, keyid)| json!({"use": used, "keyid": keyid}));
+    json!({
+        "organisation": created.organisation,
+        "directory": created.directory,
+        "trust_root": trust_root_json(&created.trust),
+        "keys": keys.collect::<Vec<_>>(),
+        "generated_secrets": created.generated_secrets,
+    })
+    .to_string()
+}
+
+fn created_text(created: &Created) -> String {
+    let directory = created.directory.display();
+    let trust = &created.trust;
+    let mut lines = vec![format!(
+        "made the keys of {} in {directory}",
+        created.organisation
+    )];
+    for (used, keyid) in &created.keys {
+        lines.push(format!("  {:9} {keyid}", used.name()));
+    }
+    lines.push(trust_root_text(trust));
+    lines.push(String::new());
+    let generated: Vec<_> = created
+        .generated_secrets
+        .iter()
+        .filter_map(|path| path.file_stem()?.to_str())
+        .collect();
+    if !generated.is_empty() {
+        lines.push(format!(
+            "No secret is configured for {}: what opens each lies beside it in <use>.secret, 32 random bytes.",
+            generated.join(", ")
+        ));
+    }
+    lines.push(format!(
+        "Next: back up {directory}; then keep root.key and what opens it offline, since signing never needs it. Give auditors what \
+         `caretaker keys export-trust-root` writes. `caretaker doctor` says what else is to be done."
+    ));
+    lines.join("\n")
+}
+
+fn trust_root_text(trust: &TrustRoot) -> String {
+    format!(
+        "trust root version {}, sha256:{}, allows acting until {}",
+        trust.document().version,
+        trust.digest(),
+        trust.document().expires_at
+    )
+}
+
+fn export(installation: &Installation, output: &Path) -> anyhow::Result<Verdict> {
+    let history = signer::trust_history(&installation.configuration)?;
+    let trust = history.newest();
+    let bytes = trust.to_bytes()?;
+    if output.as_os_str() == "-" {
+        write_out(&bytes)?;
+        return Ok(Verdict::Done);
+    }
+    let writing = || {
+        format!(
+            "writing the trust root to {} (in a folder that is there and may be written)",
+            output.display()
+        )
+    };
+    // Renaming onto a device or a link would replace it.
+    let replaceable = std::fs::symlink_metadata(output).map_or(true, |found| found.is_file());
+    anyhow::ensure!(
+        replaceable,
+        "writing the trust root to {}: there is something that is no ordinary file; name another file, or - for standard output",
+        output.display()
+    );
+    let folder = match output.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    // Whole or not at all: half a trust root must not replace one that an auditor pins.
+    let mut file = tempfile::Builder::new()
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(folder)
+        .with_context(writing)?;
+    file.write_all(&bytes).with_context(writing)?;
+    file.as_file().sync_all().with_context(writing)?;
+    file.persist(output).with_context(writing)?;
+    print(&format!(
+        "wrote {}: {}",
+        output.display(),
+        trust_root_text(trust)
+    ))?;
+    Ok(Verdict::Done)
+}
+
+/// The uses that an installation has keys for.
+const USES: [KeyUse; 5] = [
+    KeyUse::Proposer,
+    KeyUse::Policy,
+    KeyUse::Approver,
+    KeyUse::Executor,
+    KeyUse::Root,
+];

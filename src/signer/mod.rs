@@ -1,0 +1,44 @@
+//! The keys of an installation: made once by [`create()`], opened by [`Keyring`] for whoever signs.
+//!
+//! Everything lies in one folder (`keys.dir`, mode 0700):
+//!
+//! - `<use>.key`: a sealed key file each for proposer, policy, approver, executor and root;
+//! - `<use>.secret`: what opens it, unless the configuration names another place for the secret;
+//! - `trust-root-<version>.json`: whose keys count, from version 1 without gaps;
+//! - `credential.key`: 32 random bytes that seal the projects' credentials in the database.
+//!
+//! Signing needs the four role keys and never the root key, which may lie elsewhere.
+
+mod create;
+mod credential;
+mod error;
+mod files;
+mod fresh;
+mod keyring;
+mod places;
+mod roles;
+mod secret;
+mod trust;
+
+pub use create::{Created, create};
+pub use credential::{CredentialError, CredentialSeal};
+pub use error::{CreateError, KeyringError};
+pub use keyring::{Keyring, open_signer, read_key_file};
+pub use places::{credential_file, key_file, trust_root_file};
+pub use trust::trust_history;
+
+use crate::attest::keys::FillError;
+
+/// How long the first trust root allows acting: five years of 365 days, in seconds. Long, because a new version needs the
+/// root key, which then lies somewhere offline; it still ends, so that an installation that nobody tends stops acting.
+pub const TRUST_ROOT_SECONDS: i64 = 5 * 365 * 24 * 60 * 60;
+
+/// Random bytes from the operating system.
+///
+/// # Errors
+/// The system has none to give.
+pub fn system_randomness(buffer: &mut [u8]) -> Result<(), FillError> {
+    getrandom::fill(buffer).map_err(|error| FillError {
+        reason: error.to_string(),
+    })
+}

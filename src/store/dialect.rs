@@ -1,0 +1,111 @@
+//! Everything in which the two databases differ. All other statements are the same text for both.
+
+use super::statement::statements;
+
+/// Which database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Embedded, one file.
+    Sqlite,
+    /// Shared, any number of processes.
+    Postgres,
+}
+
+statements! {
+    /// One due incident that nobody holds. SQLite has one writer at a time, so there is nothing to skip.
+    pub(super) SQLITE_CLAIM = "UPDATE incident SET lease_owner = $1, lease_until = $2, attempts = attempts + 1 \
+        WHERE id = (SELECT i.id FROM incident i WHERE i.wake_at <= $3 AND (i.lease_until IS NULL OR i.lease_until <= $3) \
+        ORDER BY i.wake_at, i.id LIMIT 1) RETURNING id, organisation, project, attempts";
+    /// The machine's clock.
+    pub(super) SQLITE_NOW = "SELECT CAST(ROUND(unixepoch('now', 'subsec') * 1000) AS INTEGER) AS now";
+    /// Whether this database was ever migrated.
+    pub(super) SQLITE_MIGRATED = "SELECT COUNT(*) AS found FROM sqlite_master WHERE type = 'table' AND name = 'meta'";
+}
+
+/// The statements that only PostgreSQL understands.
+pub(super) mod postgres {
+    use super::statements;
+
+    statements! {
+        /// One due incident that nobody holds and nobody is claiming.
+        pub(in crate::store) CLAIM = "UPDATE incident SET lease_owner = $1, lease_until = $2, attempts = attempts + 1 \
+            WHERE id = (SELECT i.id FROM incident i WHERE i.wake_at <= $3 AND (i.lease_until IS NULL OR i.lease_until <= $3) \
+            ORDER BY i.wake_at, i.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, organisation, project, attempts";
+        /// The server's clock: workers need not agree on the time.
+        pub(in crate::store) NOW = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now";
+        /// Whether this schema was ever migrated.
+        pub(in crate::store) MIGRATED = "SELECT COUNT(*) AS found FROM information_schema.tables \
+            WHERE table_schema = current_schema() AND table_name = 'meta'";
+        /// One migration at a time in a database; ends with the transaction.
+        pub(in crate::store) MIGRATION_LOCK = "SELECT 1 AS locked FROM pg_advisory_xact_lock(4988071520263)";
+        /// Delivered when the transaction commits: sleeping workers look at once. Polling remains.
+        pub(in crate::store) NUDGE = "SELECT 1 AS nudged FROM pg_notify('caretaker_work', '')";
+    }
+}
+
+impl Dialect {
+    /// Takes one due incident and the lease on it.
+    pub(super) const fn claim(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_CLAIM,
+            Self::Postgres => postgres::CLAIM,
+        }
+    }
+
+    /// The database's clock, in milliseconds.
+    pub(super) const fn now(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_NOW,
+            Self::Postgres => postgres::NOW,
+        }
+    }
+
+    /// Begins a transaction that writes. On SQLite the write lock is taken at once: a transaction that first reads and then
+    /// writes would fail instead of waiting.
+    pub(super) const fn begin_writing(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN IMMEDIATE",
+            Self::Postgres => "BEGIN",
+        }
+    }
+
+    /// Begins a transaction whose reads all see one moment.
+    pub(super) const fn begin_reading(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN",
+            Self::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        }
+    }
+
+    /// Wakes sleeping workers when the transaction commits.
+    pub(super) const fn nudge(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(postgres::NUDGE),
+        }
+    }
+
+    /// Counts the table that every migrated database has.
+    pub(super) const fn migrated(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_MIGRATED,
+            Self::Postgres => postgres::MIGRATED,
+        }
+    }
+
+    /// Excludes other processes that migrate; on SQLite the write lock does.
+    pub(super) const fn migration_lock(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(postgres::MIGRATION_LOCK),
+        }
+    }
+
+    /// Statements that only this database understands.
+    pub(super) const fn own_statements(self) -> &'static [super::Statement] {
+        match self {
+            Self::Sqlite => STATEMENTS,
+            Self::Postgres => postgres::STATEMENTS,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Registered repositories with their policy.
+
+use serde::{Deserialize, Serialize};
+use sqlx::any::AnyRow;
+
+use super::statement::statements;
+use super::{Store, StoreError, value};
+use crate::approve::Principal;
+use crate::change::Sha256Digest;
+use crate::clock::Millis;
+use crate::id::{OrganisationId, ProjectId};
+
+statements! {
+    /// A new draft.
+    INSERT = "INSERT INTO project (id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, \
+        state, frozen, draft_digest, credential, created_at, confirmed_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+    /// Another project that watches the same repository.
+    TWIN = "SELECT id FROM project WHERE organisation = $1 AND host = $2 AND repository_id = $3 AND state <> 'draft' AND id <> $4";
+    /// A draft becomes watched, if it still is the one that was shown.
+    CONFIRM = "UPDATE project SET state = 'confirmed', confirmed_at = $1 \
+        WHERE id = $2 AND organisation = $3 AND state = 'draft' AND draft_digest = $4";
+    /// Pauses or resumes.
+    SET_STATE = "UPDATE project SET state = $1 WHERE id = $2 AND organisation = $3 AND state <> 'draft'";
+    /// Lets merges go on.
+    UNFREEZE = "UPDATE project SET frozen = NULL WHERE id = $1 AND organisation = $2";
+    /// Incidents that rest look again.
+    WAKE = "UPDATE incident SET wake_at = $1 WHERE project = $2 AND organisation = $3 AND wake_at > $1";
+    /// The sealed credential.
+    CREDENTIAL = "SELECT credential FROM project WHERE id = $1";
+    /// What the poll looks at.
+    WATCHED = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
+        draft_digest, created_at, confirmed_at FROM project WHERE state = 'confirmed' ORDER BY id";
+}
+
+/// Where a project is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProjectState {
+    /// Registered; its policy waits for a person's confirmation.
+    Draft,
+    /// Watched.
+    Confirmed,
+    /// Not watched for now.
+    Paused,
+}
+
+impl ProjectState {
+    /// The word used in tables, pages and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Confirmed => "confirmed",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+/// A registered repository. Its credential is read apart, with [`Store::credential`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// The project.
+    pub id: ProjectId,
+    /// Whose it is.
+    pub organisation: OrganisationId,
+    /// Address of the repository.
+    pub url: String,
+    /// The provider's own number of the repository, as text; names can be transferred, numbers cannot.
+    pub repository_id: String,
+    /// `owner/name` at the provider.
+    pub full_name: String,
+    /// Host name of the provider.
+    pub host: String,
+    /// The rules and settings, as YAML source.
+    pub rules: String,
+    /// SHA-256 of the rules as they are signed.
+    pub rules_digest: Sha256Digest,
+    /// The intent document.
+    pub intent: String,
+    /// Who answers for it.
+    pub owner: Principal,
+    /// Where it is.
+    pub state: ProjectState,
+    /// Why nothing is merged until a person lifts it.
+    pub frozen: Option<String>,
+    /// Digest of the draft that a person confirms.
+    pub draft_digest: Sha256Digest,
+    /// When it was registered.
+    pub created_at: Millis,
+    /// When a person confirmed it.
+    pub confirmed_at: Option<Millis>,
+}
+
+pub(super) fn from_row(row: &AnyRow) -> Result<Project, StoreError> {
+    Ok(Project {
+        id: value::parsed(row, "id")?,
+        organisation: value::parsed(row, "organisation")?,
+        url: value::text(row, "url")?,
+        repository_id: value::text(row, "repository_id")?,
+        full_name: value::text(row, "full_name")?,
+        host: value::text(row, "host")?,
+        rules: value::text(row, "rules")?,
+        rules_digest: value::parsed(row, "rules_digest")?,
+        intent: value::text(row, "intent")?,
+        owner: value::parsed(row, "owner")?,
+        state: value::word(row, "state")?,
+        frozen: value::optional_text(row, "frozen")?,
+        draft_digest: value::parsed(row, "draft_digest")?,
+        created_at: Millis(value::integer(row, "created_at")?),
+        confirmed_at: value::optional_integer(row, "confirmed_at")?.map(Millis),
+    })
+}
+
+impl Store {
+    /// Keeps a new project with its sealed credential.
+    pub async fn insert_project(
+        &self,
+        project: &Project,
+        credential: &[u8],
+    ) -> Result<(), StoreError> {
+        let mut work = self.writing("registering a project").await?;
+        let insert = sqlx::query(INSERT)
+            .bind(project.id.as_str())
+            .bind(project.organisation.as_str())
+            .bind(value::exact("the project's address", &project.url)?)
+            .bind(value::exact(
+                "the repository's number",
+                &project.repository_id,
+            )?)
+            .bind(value::exact("the repository's name", &project.full_name)?)
+            .bind(value::exact("the provider's host", &project.host)?)
+            .bind(value::exact("the rules", &project.rules)?)
+            .bind(project.rules_digest.to_string())
+            .bind(value::exact("the intent document", &project.intent)?)
+            .bind(project.owner.as_str())
+            .bind(project.state.as_str())
+            .bind(project.frozen.as_deref())
+            .bind(project.draft_digest.to_string())
+            .bind(credential)
+            .bind(project.created_at.0)
+            .bind(project.confirmed_at.map(|at| at.0));
+        work.execute(insert).await?;
+        work.commit().await
+    }
+
+    /// A person confirmed the draft as it was shown (`project` as it was read then): it is watched from now on. A repository
+    /// is watched by one project of an organisation.
+    pub async fn confirm_project(&self, project: &Project, now: Millis) -> Result<(), StoreError> {
+        let doing = "confirming a project";
+        let mut work = self.writing(doing).await?;
+        let twin = sqlx::query(TWIN)
+            .bind(project.organisation.as_str())
+            .bind(&project.host)
+            .bind(&project.repository_id)
+            .bind(project.id.as_str());
+        if let Some(row) = work.optional(twin).await? {
+            let twin = value::text(&row, "id")?;
+            let reason = format!(
+                "{} is watched by {twin} already; pause or change that one",
+                project.full_name
+            );
+            return Err(StoreError::Refused { doing, reason });
+        }
+        let confirm = sqlx::query(CONFIRM)
+            .bind(now.0)
+            .bind(project.id.as_str())
+            .bind(project.organisation.as_str())
+            .bind(project.draft_digest.to_string());
+        if work.execute(confirm).await? == 0 {
+            let reason = format!(
+                "{} is no draft any more, or not the one that was shown; look at it again with `caretaker project list`",
+                project.id
+            );
+            return Err(StoreError::Refused { doing, reason });
+        }
+        work.commit().await
+    }
+
+    /// Pauses a confirmed project or resumes a paused one.
+    pub async fn set_project_state(
+        &self,
+        project: &Project,
+        state: ProjectState,
+    ) -> Result<(), StoreError> {
+        let doing = "pausing or resuming a project";
+        let mut work = self.writing(doing).await?;
+        let set = sqlx::query(SET_STATE)
+            .bind(state.as_str())
+            .bind(project.id.as_str())
+            .bind(project.organisation.as_str());
+        if state == ProjectState::Draft || work.execute(set).await? == 0 {
+            let reason = format!(
+                "{} is not confirmed; `caretaker project confirm {}` first",
+                project.id, project.id
+            );
+            return Err(StoreError::Refused { doing, reason });
+        }
+        work.commit().await
+    }
+
+    /// A person looked at what landed: merges go on, and resting incidents look again.
+    pub async fn unfreeze(&self, project: &Project, now: Millis) -> Result<(), StoreError> {
+        let mut work = self.writing("unfreezing a project").await?;
+        let wake = sqlx::query(WAKE)
+            .bind(now.0)
+            .bind(project.id.as_str())
+            .bind(project.organisation.as_str());
+        work.execute(wake).await?;
+        let unfreeze = sqlx::query(UNFREEZE)
+            .bind(project.id.as_str())
+            .bind(project.organisation.as_str());
+        work.execute(unfreeze).await?;
+        work.commit_and_nudge().await
+    }
+
+    /// The sealed credential of a project.
+    pub async fn credential(&self, project: &ProjectId) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut work = self.reading("reading a project's credential").await?;
+        let row = work
+            .optional(sqlx::query(CREDENTIAL).bind(project.as_str()))
+            .await?;
+        row.map(|row| value::bytes(&row, "credential")).transpose()
+    }
+
+    /// Confirmed projects of every organisation: what the poll looks at.
+    pub async fn watched_projects(&self) -> Result<Vec<Project>, StoreError> {
+        let mut work = self.reading("listing the watched projects").await?;
+        let rows = work.all(sqlx::query(WATCHED)).await?;
+        rows.iter().map(from_row).collect()
+    }
+}

@@ -1,0 +1,124 @@
+//! Everything that steps may use.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{Links, Tools};
+use crate::agent::Coder;
+use crate::approve::ApprovalToken;
+use crate::attest::keys::FillError;
+use crate::clock::{Clock, Millis};
+use crate::connector::Connector;
+use crate::id::Entropy;
+use crate::notify::Notifiers;
+use crate::sandbox::{Limits, Sandbox};
+use crate::signer::Keyring;
+use crate::store::{Project, Store, StoreError};
+use crate::workspace::Identity;
+
+/// Makes the connector of a project. The only place where a stored credential is opened.
+#[async_trait]
+pub trait Connectors: Send + Sync {
+    /// The connector that acts with the project's credential; an error says what is missing, in words.
+    async fn of(&self, project: &Project) -> Result<Arc<dyn Connector>, String>;
+}
+
+/// Where a test may stop a worker, as `kill -9` would. In production nothing is behind it.
+#[async_trait]
+pub trait Failpoint: Send + Sync {
+    /// Called right after an effect: something outside was changed, or a commit was made.
+    async fn passed(&self, effect: &'static str);
+}
+
+/// What "now" means to the worker.
+#[derive(Clone)]
+pub enum Time {
+    /// The database's clock, so that workers on several machines agree on leases.
+    Database,
+    /// Another one, for tests.
+    Clock(Arc<dyn Clock>),
+}
+
+/// Choices of the operator.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Folder for repositories and scratch trees.
+    pub home: PathBuf,
+    /// Our own binary, which confines untrusted programs and answers git's questions.
+    pub launcher: PathBuf,
+    /// Address under which people reach the pages, without a slash at its end.
+    pub public_url: String,
+    /// How long an approval link counts, and the approval itself.
+    pub link_ttl: Duration,
+    /// How long a claim lasts without a sign of life.
+    pub lease: Duration,
+    /// Limits of one run of tests.
+    pub tests: Limits,
+    /// Who fix commits are from.
+    pub author: Identity,
+}
+
+/// A worker's means. Shared by all its tasks.
+pub struct Engine {
+    /// The database.
+    pub store: Store,
+    /// Makes connectors.
+    pub connectors: Arc<dyn Connectors>,
+    /// Diagnoses and fixes; none when the operator configured none.
+    pub coder: Option<Arc<dyn Coder>>,
+    /// Confines tests.
+    pub sandbox: Arc<Sandbox>,
+    /// Toolchains that tests may see.
+    pub tools: Tools,
+    /// Signs, and says whose signatures count.
+    pub keys: Arc<Keyring>,
+    /// Tells people.
+    pub notifiers: Notifiers,
+    /// Links under way.
+    pub links: Links,
+    /// What "now" is.
+    pub time: Time,
+    /// Fills a buffer with random bytes.
+    pub random: fn(&mut [u8]) -> Result<(), FillError>,
+    /// Choices.
+    pub settings: Settings,
+    /// Test-only stop.
+    pub failpoint: Option<Arc<dyn Failpoint>>,
+}
+
+impl Engine {
+    /// The present.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn now(&self) -> Result<Millis, StoreError> {
+        match &self.time {
+            Time::Database => self.store.now().await,
+            Time::Clock(clock) => Ok(clock.now()),
+        }
+    }
+
+    /// Passes the test-only stop.
+    pub(super) async fn passed(&self, effect: &'static str) {
+        if let Some(failpoint) = &self.failpoint {
+            failpoint.passed(effect).await;
+        }
+    }
+
+    /// Fresh bytes for an identifier.
+    pub(super) fn entropy(&self) -> Result<Entropy, FillError> {
+        let mut bytes = Entropy::default();
+        (self.random)(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A fresh link.
+    pub(super) fn token(&self) -> Result<ApprovalToken, FillError> {
+        let mut nonce = zeroize::Zeroizing::new([0; 32]);
+        (self.random)(nonce.as_mut_slice())?;
+        Ok(ApprovalToken::from_random(*nonce))
+    }
+}

@@ -1,0 +1,118 @@
+//! A project's trusted repository: the bare clone that only caretaker writes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Engine;
+use crate::change::Oid;
+use crate::connector::{Connector, GitRemote};
+use crate::id::ProjectId;
+use crate::incident::StepError;
+use crate::workspace::git_command::{GitCommand, GitError, RefName, Refspec, Remote};
+use crate::workspace::{TrustedRepository, WorkspaceError};
+
+/// How long to wait before a failed conversation with the remote is tried again.
+const REMOTE_PAUSE: Duration = Duration::from_secs(2);
+
+/// The project's clone and the means to refresh it.
+pub(super) struct Clone<'a> {
+    path: PathBuf,
+    git: GitCommand,
+    connector: &'a dyn Connector,
+}
+
+impl<'a> Clone<'a> {
+    /// The clone of a project, made when it is not there.
+    pub(super) fn of(
+        engine: &Engine,
+        project: &ProjectId,
+        connector: &'a dyn Connector,
+    ) -> Result<Self, StepError> {
+        let path = folder(&engine.settings.home, project);
+        TrustedRepository::open_or_create(&path).map_err(|error| broken(&error))?;
+        let git = GitCommand::new(&path, &engine.settings.launcher)
+            .map_err(|error| remote_failure(&error))?
+            .with_environment(std::env::vars());
+        Ok(Self {
+            path,
+            git,
+            connector,
+        })
+    }
+
+    /// Opens the clone; cheap, and not shared between threads.
+    pub(super) fn open(&self) -> Result<TrustedRepository, StepError> {
+        TrustedRepository::open_or_create(&self.path).map_err(|error| broken(&error))
+    }
+
+    /// The git executable on it.
+    pub(super) const fn git(&self) -> &GitCommand {
+        &self.git
+    }
+
+    /// Where it is cloned from.
+    pub(super) fn remote(&self) -> Result<Remote, StepError> {
+        let GitRemote { url, token } = self.connector.git_remote();
+        Remote::new(&url, token).map_err(|error| remote_failure(&error))
+    }
+
+    /// Fetches the base branch, and a commit when the branch does not bring it.
+    pub(super) async fn fetch(&self, base: &str, commit: Oid) -> Result<(), StepError> {
+        let remote = self.remote()?;
+        let branch = Refspec::Ref {
+            from: name(&format!("refs/heads/{base}"))?,
+            to: name(&format!("refs/remotes/origin/{base}"))?,
+        };
+        let fetched = self.git.fetch(&remote, &[branch]).await;
+        fetched.map_err(|error| remote_failure(&error))?;
+        if self.open()?.contains(commit) {
+            return Ok(());
+        }
+        let wanted = Refspec::Commit {
+            from: commit,
+            to: name(&format!("refs/caretaker/commits/{commit}"))?,
+        };
+        let fetched = self.git.fetch(&remote, &[wanted]).await;
+        fetched.map_err(|error| remote_failure(&error))
+    }
+}
+
+/// Where a project's clone lies.
+pub(super) fn folder(home: &Path, project: &ProjectId) -> PathBuf {
+    home.join("repositories").join(format!("{project}.git"))
+}
+
+/// The full name of a reference.
+pub(super) fn name(full: &str) -> Result<RefName, StepError> {
+    full.parse()
+        .map_err(|error: GitError| remote_failure(&error))
+}
+
+/// A fault of our own clone or scratch place: a full disk, a lock. Another attempt may succeed.
+pub(super) fn broken(error: &WorkspaceError) -> StepError {
+    StepError::Retry {
+        after: Duration::ZERO,
+        reason: error.to_string(),
+    }
+}
+
+/// A fault on the way to the remote.
+pub(super) fn remote_failure(error: &GitError) -> StepError {
+    StepError::Retry {
+        after: REMOTE_PAUSE,
+        reason: error.to_string(),
+    }
+}
+
+/// Runs work on objects and files beside the loop, so that a large tree does not keep leases from being extended.
+pub(super) async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StepError> + Send + 'static,
+) -> Result<T, StepError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => Err(StepError::Retry {
+            after: Duration::from_secs(1),
+            reason: format!("working on the repository: {error}"),
+        }),
+    }
+}

@@ -1,0 +1,71 @@
+//! Making and delivering approval links.
+
+use secrecy::SecretString;
+
+use super::super::Stepped;
+use super::super::work::{Work, expect, no_entropy};
+use crate::id::ApprovalId;
+use crate::incident::{AuditEvent, Fact, NewLink, Outcome, StepError};
+use crate::notify::{ApprovalLink, Notification};
+
+/// Makes a link; older ones are revoked when it is committed. Its nonce stays in this process until it is delivered.
+pub(super) fn mint(work: Work<'_>) -> Stepped {
+    let request = expect(work.snapshot.request(), "the approval request")?;
+    let token = work.engine.token().map_err(no_entropy)?;
+    let approval = ApprovalId::new(work.now, work.engine.entropy().map_err(no_entropy)?);
+    let seconds = i64::try_from(work.engine.settings.link_ttl.as_secs()).unwrap_or(i64::MAX);
+    let link = NewLink {
+        approval: approval.clone(),
+        token: token.hash(),
+        request: request.digest(),
+        principal: request.principal.clone(),
+        issued_at: work.now,
+        expires_at: work
+            .now
+            .plus_seconds(seconds)
+            .min(request.binding.expires_at),
+    };
+    work.engine.links.keep(approval, token);
+    Ok(Outcome {
+        link: Some(link),
+        ..Outcome::default()
+    })
+}
+
+/// Delivers a link to every notifier. One whose nonce is not in this process (it was restarted, or another worker made it)
+/// is replaced.
+pub(super) async fn send(work: Work<'_>, approval: &ApprovalId) -> Stepped {
+    let Some(token) = work.engine.links.text(approval) else {
+        return mint(work);
+    };
+    let request = expect(work.snapshot.request(), "the approval request")?;
+    let link = expect(work.snapshot.link.as_ref(), "the approval link")?;
+    let address = format!("{}/a/{}", work.engine.settings.public_url, token.as_str());
+    let notification = Notification::approval_requested(
+        work.snapshot.incident.clone(),
+        work.project.id.clone(),
+        format!("{}: approval is needed", request.binding.title),
+        ApprovalLink {
+            url: SecretString::from(address),
+            digest: request.binding.change_digest(),
+            expires_at: link.expires_at,
+        },
+    );
+    let delivered = work.engine.notifiers.deliver(&notification).await;
+    delivered.map_err(|error| StepError::Retry {
+        after: std::time::Duration::from_secs(2),
+        reason: error.to_string(),
+    })?;
+    work.engine.passed("link").await;
+    let mut outcome = Outcome::fact(Fact::LinkSent {
+        approval: approval.clone(),
+    });
+    if work.engine.notifiers.is_empty() {
+        outcome.audit.push(AuditEvent {
+            kind: "nobody-to-notify",
+            detail: "no notifier is configured, so the approval link reached nobody; add one under `notify`, then `caretaker approval resend`"
+                .to_owned(),
+        });
+    }
+    Ok(outcome)
+}

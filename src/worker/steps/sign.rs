@@ -1,0 +1,44 @@
+//! Signing a drafted statement and appending it.
+
+use super::super::Stepped;
+use super::super::drafting::unsigned;
+use super::super::work::{Work, expect, unread};
+use crate::incident::{Outcome, SignedEnvelope, StepError};
+
+/// The bytes that were committed before are signed, so that after a crash the same envelope comes out.
+pub(super) async fn sign(work: Work<'_>, seq: u64) -> Stepped {
+    let store = &work.engine.store;
+    let drafts = store.within(&work.snapshot.organisation);
+    let draft = drafts.draft(&work.snapshot.incident, seq).await;
+    let draft = expect(
+        draft.map_err(|error| unread(&error))?,
+        "a drafted statement",
+    )?;
+    let acting = work.engine.keys.allow_acting(work.now);
+    acting.map_err(|error| StepError::Retry {
+        after: std::time::Duration::from_mins(1),
+        reason: error.to_string(),
+    })?;
+    let envelope = work
+        .engine
+        .keys
+        .signer(draft.role)
+        .sign(&draft.statement)
+        .map_err(|error| unsigned(&error))?;
+    if envelope.digest() != draft.pae {
+        return Err(StepError::Retry {
+            after: std::time::Duration::from_mins(1),
+            reason: format!(
+                "the statement drafted at position {seq} was changed in the database; restore it from a backup"
+            ),
+        });
+    }
+    let envelope = envelope.to_bytes().map_err(|error| StepError::Retry {
+        after: std::time::Duration::from_secs(5),
+        reason: error.to_string(),
+    })?;
+    Ok(Outcome {
+        envelope: Some(SignedEnvelope { seq, envelope }),
+        ..Outcome::default()
+    })
+}

@@ -1,0 +1,140 @@
+//! Failures become incidents, once; successes end them.
+
+use caretaker::incident::{ClosedReason, NoticeEvent};
+
+use super::*;
+
+impl World {
+    async fn observe(&self, failure: &Failure) -> Observed {
+        let id = IncidentId::new(NOW, self.fresh());
+        let observed = self.store.observe(&self.project, failure, &id, after(1));
+        observed.await.unwrap()
+    }
+
+    async fn succeed(&self, job: &str, run: u64) {
+        let key = failure(job, run).key(&self.project.id);
+        let observed = self
+            .store
+            .observe_success(&self.project, &key, run, after(2));
+        observed.await.unwrap();
+    }
+
+    async fn closed(&self, claim: &Claim, reason: ClosedReason) {
+        let snapshot = self.snapshot(&claim.incident).await;
+        let detail = String::new();
+        let closed = Outcome::fact(Fact::Closed { reason, detail });
+        self.done(claim, &snapshot, closed).await;
+    }
+}
+
+on_both! {
+    async fn the_same_failure_again_changes_nothing(world) {
+        let incident = world.open("test").await;
+        let before = world.snapshot(&incident).await;
+        assert_eq!(world.observe(&failure("test", 100)).await, Observed::Known);
+        assert_eq!(world.snapshot(&incident).await, before);
+        let notices = world.store.due_notices(after(1), 9).await.unwrap();
+        assert_eq!(notices.iter().map(|notice| notice.event).collect::<Vec<_>>(), [NoticeEvent::IncidentOpened]);
+        assert!(notices[0].text.contains("example/repository-1: job \"test\" failed on main"));
+    }
+
+    async fn a_newer_failure_of_the_key_attaches_and_another_job_opens(world) {
+        let incident = world.open("test").await;
+        assert_eq!(world.observe(&failure("test", 101)).await, Observed::Attached(incident.clone()));
+        let mut again = failure("test", 100);
+        again.attempt = 2;
+        assert_eq!(world.observe(&again).await, Observed::Attached(incident.clone()));
+        assert!(matches!(world.observe(&failure("lint", 101)).await, Observed::Opened(_)));
+        let scope = world.store.within(&world.project.organisation);
+        let events = scope.audit_events(&incident).await.unwrap();
+        assert_eq!(events.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["failure-attached"; 2]);
+        assert_eq!(scope.incidents().await.unwrap().len(), 2);
+    }
+
+    /// Break it: drop the index `incident_open`.
+    async fn of_many_processes_that_see_new_failures_of_one_key_one_opens_an_incident(world) {
+        let observing: Vec<_> = (0..12)
+            .map(|number| {
+                let (store, project, id) = (world.store.clone(), world.project.clone(), IncidentId::new(NOW, world.fresh()));
+                let failure = failure("test", 200 + number / 2);
+                tokio::spawn(async move { store.observe(&project, &failure, &id, NOW).await.unwrap() })
+            })
+            .collect();
+        let (mut opened, mut attached, mut known) = (0, 0, 0);
+        for one in observing {
+            match one.await.unwrap() {
+                Observed::Opened(_) => opened += 1,
+                Observed::Attached(_) => attached += 1,
+                Observed::Known => known += 1,
+                Observed::Suppressed => panic!("nothing was closed"),
+            }
+        }
+        assert_eq!((opened, attached, known), (1, 5, 6));
+    }
+
+    async fn after_a_recovery_a_failure_opens_another_incident(world) {
+        let (claim, _) = world.claimed("test").await;
+        world.closed(&claim, ClosedReason::Recovered).await;
+        assert!(matches!(world.observe(&failure("test", 101)).await, Observed::Opened(_)));
+    }
+
+    async fn after_a_rejection_or_expiry_nothing_is_raised_until_a_success(world) {
+        for (job, reason) in [("rejected", ClosedReason::Rejected), ("expired", ClosedReason::Expired)] {
+            let (claim, _) = world.claimed(job).await;
+            world.closed(&claim, reason).await;
+            assert_eq!(world.observe(&failure(job, 101)).await, Observed::Suppressed);
+            assert_eq!(world.observe(&failure(job, 101)).await, Observed::Known);
+            world.succeed("other", 102).await;
+            assert_eq!(world.observe(&failure(job, 103)).await, Observed::Suppressed);
+            world.succeed(job, 104).await;
+            let Observed::Opened(id) = world.observe(&failure(job, 105)).await else {
+                panic!("still silent after a success");
+            };
+            let claim = world.claim("worker-2", after(1)).await.unwrap();
+            assert_eq!(claim.incident, id);
+            world.closed(&claim, ClosedReason::Recovered).await;
+        }
+    }
+
+    async fn a_success_is_told_once_to_the_open_incident_and_wakes_it(world) {
+        let (claim, snapshot) = world.claimed("test").await;
+        world.store.rest(&claim, snapshot.version, Some(after(9000)), "checks", 0).await.unwrap();
+        world.succeed("test", 101).await;
+        world.succeed("test", 102).await;
+        let known = world.snapshot(&claim.incident).await;
+        assert_eq!((known.recovered(), known.version), (Some(101), snapshot.version + 1));
+        assert!(world.claim("worker-2", after(2)).await.is_some());
+    }
+
+    async fn a_success_older_than_the_newest_failure_says_nothing(world) {
+        let incident = world.open("test").await;
+        assert!(matches!(world.observe(&failure("test", 110)).await, Observed::Attached(_)));
+        world.succeed("test", 109).await;
+        assert_eq!(world.snapshot(&incident).await.recovered(), None);
+    }
+
+    async fn a_success_says_nothing_once_something_landed(world) {
+        let (claim, snapshot) = world.claimed("test").await;
+        let landed = Fact::Landed {
+            execution: None,
+            commit: oid(5),
+            observed: Sha256Digest::of(b"x"),
+            matches: false,
+            event: Sha256Digest::of(b"e"),
+        };
+        let snapshot = world.done(&claim, &snapshot, Outcome::fact(landed)).await;
+        world.succeed("test", 101).await;
+        assert_eq!(world.snapshot(&claim.incident).await, snapshot);
+    }
+
+    async fn a_run_is_seen_once_it_was_marked(world) {
+        let project = &world.project.id;
+        assert!(!world.store.seen(project, 7, 1).await.unwrap());
+        for _ in 0..2 {
+            world.store.mark_seen(project, 7, 1, NOW).await.unwrap();
+        }
+        assert!(world.store.seen(project, 7, 1).await.unwrap());
+        assert!(!world.store.seen(project, 7, 2).await.unwrap());
+        assert!(world.store.mark_seen(project, u64::MAX, 1, NOW).await.is_err());
+    }
+}

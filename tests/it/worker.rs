@@ -1,0 +1,5 @@
+//! The worker against a real forge: real git, real HTTP, real tests in the sandbox, real signatures.
+
+mod crash;
+mod fix;
+mod world;
