@@ -5,7 +5,9 @@ mod classify;
 mod plan;
 mod poll;
 mod record;
+mod round;
 
 pub use classify::{Observation, Reading, Success, classify, counts};
-pub use poll::{Memory, PollReport, WatchError, poll};
-pub use record::{Observations, Observed, RecordError};
+pub use poll::{Memory, NewId, PollReport, WatchError, poll};
+pub use record::{Observations, RecordError};
+pub use round::{Watch, run};

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::classify::{Observation, Reading, classify, counts, depends_on_jobs, unreadable};
 use super::plan::{Entry, Plan, Verdict};
-use super::record::{Observations, Observed, RecordError};
+use super::record::{Observations, RecordError};
+use crate::attest::keys::FillError;
 use crate::clock::Millis;
 use crate::connector::{Connector, ConnectorError, RunView};
 use crate::id::{IncidentId, ProjectId};
+use crate::store::Observed;
 
 /// How many pages of runs one poll reads at most.
 const PAGES: u32 = 10;
@@ -53,6 +55,9 @@ pub struct Memory {
     polls: u32,
 }
 
+/// Makes an identifier for an incident that may be opened; fails when there is no randomness.
+pub type NewId<'a> = &'a (dyn Fn() -> Result<IncidentId, FillError> + Send + Sync);
+
 /// What one poll did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PollReport {
@@ -81,7 +86,7 @@ pub async fn poll(
     observations: &dyn Observations,
     memory: &mut Memory,
     now: Millis,
-    new_id: &(dyn Fn() -> IncidentId + Send + Sync),
+    new_id: NewId<'_>,
 ) -> Result<PollReport, WatchError> {
     let newest = memory.newest;
     let mut round = Round {
@@ -155,6 +160,10 @@ impl Round<'_> {
             let mut known_ground = self.memory.newest.is_some_and(|newest| oldest <= newest);
             for run in runs {
                 wanted.remove(&run.id);
+                if i64::try_from(run.id).is_err() || i64::try_from(run.attempt).is_err() {
+                    // No provider counts that far; the database does not either.
+                    continue;
+                }
                 self.newest = self.newest.max(Some(run.id));
                 if !counts(&run, self.base) {
                     continue;
@@ -270,7 +279,7 @@ impl Round<'_> {
         &mut self,
         entries: Vec<Entry>,
         now: Millis,
-        new_id: &(dyn Fn() -> IncidentId + Send + Sync),
+        new_id: NewId<'_>,
     ) -> Result<(), WatchError> {
         for entry in entries {
             for observation in &entry.observations {
@@ -291,7 +300,7 @@ impl Round<'_> {
         &mut self,
         observation: &Observation,
         now: Millis,
-        new_id: &(dyn Fn() -> IncidentId + Send + Sync),
+        new_id: NewId<'_>,
     ) -> Result<(), RecordError> {
         let failure = match observation {
             Observation::Failed(failure) => failure,
@@ -304,7 +313,7 @@ impl Round<'_> {
                 return Ok(());
             }
         };
-        match self.observations.observe(failure, new_id(), now).await? {
+        match self.observations.observe(failure, new_id()?, now).await? {
             Observed::Opened(id) => self.report.opened.push(id),
             Observed::Attached(id) => self.report.attached.push(id),
             Observed::Suppressed => self.report.suppressed += 1,
