@@ -215,7 +215,7 @@ fn failed(run: &RunView, base: &str, job: Option<&JobView>, kind: FailureKind) -
         job_id: job.map(|job| job.id),
         run_id: run.id,
         attempt: run.attempt,
-        commit: run.head_commit.clone(),
+        commit: run.head_commit,
         url: run.url.clone(),
     })
 }
