@@ -11,6 +11,7 @@ mod gate;
 mod installation;
 mod keys;
 mod ledger;
+mod project;
 mod runtime;
 mod serve;
 
@@ -44,6 +45,9 @@ enum Command {
     Keys(keys::KeysCommand),
     /// Say what is missing or unsafe in this installation, each with its mend. Exit code 1 when something required is missing.
     Doctor(doctor::DoctorArguments),
+    /// Register repositories and say what happens to them. Nothing is watched before it is confirmed.
+    #[command(subcommand)]
+    Project(project::ProjectCommand),
     /// Start a local GitHub-compatible server for trying caretaker out.
     Forge(forge::ForgeArguments),
     /// Show and verify signed ledgers.
@@ -79,6 +83,7 @@ pub fn run() -> ExitCode {
         Command::Gate(command) => gate::run(&command),
         Command::Keys(command) => keys::run(&command, config),
         Command::Doctor(command) => doctor::run(&command, config),
+        Command::Project(command) => project::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
         Command::Serve => serve::run(serve::Parts::ALL, config),

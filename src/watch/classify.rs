@@ -1,5 +1,6 @@
 //! What one completed run means. The table is that of `design/failures.md`, "CI runs".
 
+use crate::change::Sha256Digest;
 use crate::connector::{JobView, RunView};
 use crate::id::ProjectId;
 use crate::incident::{Failure, FailureKind, incident_key};
@@ -176,12 +177,28 @@ fn of_jobs(run: &RunView, jobs: &[JobView], base: &str, otherwise: FailureKind) 
     }
 }
 
+/// Longest name of a job or workflow that is kept whole, in bytes; a key of an index must not be longer than some.
+const NAME_BYTES: usize = 400;
+
+/// A job's or workflow's name as it is stored: without NUL, which databases refuse, and bounded. Names that differ stay
+/// different: a long one ends in a piece of its digest.
+fn stored_name(name: &str) -> String {
+    let name = name.replace('\0', "\u{fffd}");
+    if name.len() <= NAME_BYTES {
+        return name;
+    }
+    let digest = Sha256Digest::of(name.as_bytes()).to_string();
+    let kept = name.get(..name.floor_char_boundary(NAME_BYTES - 20));
+    let piece = digest.get(..16);
+    format!("{}…{}", kept.unwrap_or_default(), piece.unwrap_or_default())
+}
+
 fn success(run: &RunView, base: &str, job: Option<&str>) -> Observation {
     Observation::Succeeded(Success {
         workflow_id: run.workflow_id,
         scope: run.event.clone(),
         base_ref: base.to_owned(),
-        job: job.map(str::to_owned),
+        job: job.map(stored_name),
         run_id: run.id,
         attempt: run.attempt,
     })
@@ -191,14 +208,14 @@ fn failed(run: &RunView, base: &str, job: Option<&JobView>, kind: FailureKind) -
     Observation::Failed(Failure {
         kind,
         workflow_id: run.workflow_id,
-        workflow: run.workflow.clone(),
+        workflow: run.workflow.as_deref().map(stored_name),
         scope: run.event.clone(),
         base_ref: base.to_owned(),
-        job: job.map(|job| job.name.clone()),
+        job: job.map(|job| stored_name(&job.name)),
         job_id: job.map(|job| job.id),
         run_id: run.id,
         attempt: run.attempt,
-        commit: run.head_commit.clone(),
+        commit: run.head_commit,
         url: run.url.clone(),
     })
 }

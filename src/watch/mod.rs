@@ -5,11 +5,9 @@ mod classify;
 mod plan;
 mod poll;
 mod record;
-mod run;
-mod stored;
+mod round;
 
 pub use classify::{Observation, Reading, Success, classify, counts};
-pub use poll::{Memory, PollReport, WatchError, poll};
-pub use record::{Observations, Observed, RecordError};
-pub use run::run;
-pub use stored::StoredObservations;
+pub use poll::{Memory, NewId, PollReport, WatchError, poll};
+pub use record::{Observations, RecordError};
+pub use round::{Watch, run};

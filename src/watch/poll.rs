@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::classify::{Observation, Reading, classify, counts, depends_on_jobs, unreadable};
 use super::plan::{Entry, Plan, Verdict};
-use super::record::{Observations, Observed, RecordError};
+use super::record::{Observations, RecordError};
+use crate::attest::keys::FillError;
 use crate::clock::Millis;
 use crate::connector::{Connector, ConnectorError, RunView};
 use crate::id::{IncidentId, ProjectId};
+use crate::store::Observed;
 
 /// How many pages of runs one poll reads at most.
 const PAGES: u32 = 10;
@@ -53,6 +55,9 @@ pub struct Memory {
     polls: u32,
 }
 
+/// Makes an identifier for an incident that may be opened; fails when there is no randomness.
+pub type NewId<'a> = &'a (dyn Fn() -> Result<IncidentId, FillError> + Send + Sync);
+
 /// What one poll did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PollReport {
@@ -81,9 +86,11 @@ pub async fn poll(
     observations: &dyn Observations,
     memory: &mut Memory,
     now: Millis,
-    new_id: &(dyn Fn() -> IncidentId + Send + Sync),
+    new_id: NewId<'_>,
 ) -> Result<PollReport, WatchError> {
+    let newest = memory.newest;
     let mut round = Round {
+        newest,
         project,
         base,
         connector,
@@ -97,9 +104,12 @@ pub async fn poll(
     let entries = round.plan(&runs).await?;
     round.write(entries, now, new_id).await?;
     let Round {
-        report, unsettled, ..
+        report,
+        unsettled,
+        newest,
+        ..
     } = round;
-    memory.newest = runs.first().map(|(run, _)| run.id).max(memory.newest);
+    memory.newest = newest;
     memory.unsettled = unsettled;
     let listed: BTreeSet<(u64, u64)> = runs.iter().map(|(run, _)| (run.id, run.attempt)).collect();
     memory.readings.retain(|run, _| listed.contains(run));
@@ -116,6 +126,7 @@ struct Round<'a> {
     observations: &'a dyn Observations,
     memory: &'a mut Memory,
     report: PollReport,
+    newest: Option<u64>,
     unsettled: BTreeSet<u64>,
     unreachable: u32,
 }
@@ -149,6 +160,11 @@ impl Round<'_> {
             let mut known_ground = self.memory.newest.is_some_and(|newest| oldest <= newest);
             for run in runs {
                 wanted.remove(&run.id);
+                if i64::try_from(run.id).is_err() || i64::try_from(run.attempt).is_err() {
+                    // No provider counts that far; the database does not either.
+                    continue;
+                }
+                self.newest = self.newest.max(Some(run.id));
                 if !counts(&run, self.base) {
                     continue;
                 }
@@ -263,7 +279,7 @@ impl Round<'_> {
         &mut self,
         entries: Vec<Entry>,
         now: Millis,
-        new_id: &(dyn Fn() -> IncidentId + Send + Sync),
+        new_id: NewId<'_>,
     ) -> Result<(), WatchError> {
         for entry in entries {
             for observation in &entry.observations {
@@ -284,7 +300,7 @@ impl Round<'_> {
         &mut self,
         observation: &Observation,
         now: Millis,
-        new_id: &(dyn Fn() -> IncidentId + Send + Sync),
+        new_id: NewId<'_>,
     ) -> Result<(), RecordError> {
         let failure = match observation {
             Observation::Failed(failure) => failure,
@@ -297,7 +313,7 @@ impl Round<'_> {
                 return Ok(());
             }
         };
-        match self.observations.observe(failure, new_id(), now).await? {
+        match self.observations.observe(failure, new_id()?, now).await? {
             Observed::Opened(id) => self.report.opened.push(id),
             Observed::Attached(id) => self.report.attached.push(id),
             Observed::Suppressed => self.report.suppressed += 1,

@@ -6,19 +6,7 @@ use super::Success;
 use crate::clock::Millis;
 use crate::id::IncidentId;
 use crate::incident::Failure;
-
-/// What became of an observed failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Observed {
-    /// It opened this incident.
-    Opened(IncidentId),
-    /// It belongs to this open incident.
-    Attached(IncidentId),
-    /// This attempt of the job was observed before.
-    Known,
-    /// Its incident was rejected or expired, and nothing succeeded since.
-    Suppressed,
-}
+use crate::store::{Observed, Project, Store};
 
 /// Why an observation is not written down.
 pub type RecordError = Box<dyn std::error::Error + Send + Sync>;
@@ -44,4 +32,44 @@ pub trait Observations: Send + Sync {
         success: &Success,
         now: Millis,
     ) -> Result<(), RecordError>;
+}
+
+/// One project in the database.
+pub(super) struct StoreObservations<'a> {
+    pub(super) store: &'a Store,
+    pub(super) project: &'a Project,
+}
+
+#[async_trait]
+impl Observations for StoreObservations<'_> {
+    async fn seen(&self, run: u64, attempt: u64) -> Result<bool, RecordError> {
+        Ok(self.store.seen(&self.project.id, run, attempt).await?)
+    }
+
+    async fn mark_seen(&self, run: u64, attempt: u64, now: Millis) -> Result<(), RecordError> {
+        let project = &self.project.id;
+        Ok(self.store.mark_seen(project, run, attempt, now).await?)
+    }
+
+    async fn observe(
+        &self,
+        failure: &Failure,
+        id: IncidentId,
+        now: Millis,
+    ) -> Result<Observed, RecordError> {
+        Ok(self.store.observe(self.project, failure, &id, now).await?)
+    }
+
+    async fn observe_success(
+        &self,
+        key: &str,
+        success: &Success,
+        now: Millis,
+    ) -> Result<(), RecordError> {
+        let run = success.run_id;
+        Ok(self
+            .store
+            .observe_success(self.project, key, run, now)
+            .await?)
+    }
 }

@@ -24,6 +24,7 @@ mod git_command;
 mod incident;
 mod keys;
 mod notify;
+mod onboard;
 mod sandbox;
 mod store;
 mod watch;

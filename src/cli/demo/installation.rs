@@ -11,15 +11,14 @@ use super::person::Inbox;
 use crate::cli::assembly;
 use crate::cli::installation::Installation;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::{Configuration, Environment, rules_from_yaml};
-use crate::connector::Connector as _;
-use crate::connector::github::GithubConnector;
+use crate::config::{Configuration, Environment};
+use crate::connector::Connector;
 use crate::forge::{Forge, ForgeOptions, Plant, Planted, start};
-use crate::gate::Rules;
-use crate::id::{IncidentId, ProjectId};
+use crate::id::{Entropy, IncidentId, ProjectId};
+use crate::onboard::{self, Office, Registration, WatchMode};
 use crate::signer::{self, system_randomness};
-use crate::store::{Project, ProjectState};
-use crate::watch::{Memory, StoredObservations, poll};
+use crate::store::Project;
+use crate::watch::Watch;
 use crate::worker::Engine;
 
 /// The rules of the demo's project. Squash is the default; the forge reports one check.
@@ -31,11 +30,11 @@ const OWNER: &str = "mailto:owner@example.org";
 
 /// Everything that the story plays on.
 pub(super) struct Stage {
-    pub(super) forge: Forge,
+    /// Stops when it is dropped.
+    _forge: Forge,
     pub(super) planted: Planted,
     pub(super) engine: Arc<Engine>,
     pub(super) project: Project,
-    pub(super) connector: GithubConnector,
     pub(super) inbox: Inbox,
     listener: std::net::TcpListener,
     pub(super) pages: String,
@@ -71,13 +70,12 @@ pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Sta
     let keys = assembly::open_keys(&installation)?;
     let store = assembly::open_store(configuration, &keys).await?;
     let engine = assembly::engine(configuration, store, keys, pages.clone()).await?;
-    let (project, connector) = registered(&engine, configuration, &forge, &planted).await?;
+    let project = registered(&engine, configuration, &forge, &planted).await?;
     Ok(Stage {
-        forge,
+        _forge: forge,
         planted,
         engine: Arc::new(engine),
         project,
-        connector,
         inbox,
         listener,
         pages,
@@ -121,42 +119,37 @@ async fn registered(
     configuration: &Configuration,
     forge: &Forge,
     planted: &Planted,
-) -> anyhow::Result<(Project, GithubConnector)> {
-    let full_name = planted.repository.full_name();
-    let token = SecretString::from(forge.token().to_owned());
-    let connector = assembly::github(&configuration.github, &full_name, token.clone(), None)
-        .map_err(anyhow::Error::msg)?;
-    let view = connector.repository().await?;
-    let document = rules_from_yaml(RULES.as_bytes(), "the demo's rules")?;
-    let rules = Rules::compile(document, RULES.as_bytes())?;
+) -> anyhow::Result<Project> {
+    let organisation = engine.keys.organisation();
+    let connect = |full_name: &str, token: SecretString| {
+        let connector = assembly::github(&configuration.github, full_name, token, None)?;
+        Ok(Arc::new(connector) as Arc<dyn Connector>)
+    };
+    let office = Office {
+        store: &engine.store,
+        organisation,
+        web_url: &configuration.github.web_url,
+        connect: &connect,
+        seal: engine.keys.credentials(),
+    };
+    let url = planted.repository.url();
+    let registration = Registration {
+        url: &url,
+        token: SecretString::from(forge.token().to_owned()),
+        watch: WatchMode::Ci,
+        rules: RULES.as_bytes(),
+        rules_file: "the demo's rules",
+        intent: INTENT,
+        owner: OWNER.parse()?,
+    };
     let now = engine.now().await?;
-    let mut entropy = [0; 10];
+    let mut entropy = Entropy::default();
     system_randomness(&mut entropy)?;
     let id = ProjectId::new(now, entropy);
-    let sealed = engine
-        .keys
-        .credentials()
-        .seal(&id, &token, &mut system_randomness)?;
-    let project = Project {
-        id,
-        organisation: engine.keys.organisation().clone(),
-        url: planted.repository.url(),
-        repository_id: view.id,
-        full_name: view.full_name,
-        host: connector.host().to_owned(),
-        rules: RULES.to_owned(),
-        rules_digest: *rules.digest(),
-        intent: INTENT.to_owned(),
-        owner: OWNER.parse()?,
-        state: ProjectState::Draft,
-        frozen: None,
-        draft_digest: *rules.digest(),
-        created_at: now,
-        confirmed_at: None,
-    };
-    engine.store.insert_project(&project, &sealed).await?;
-    engine.store.confirm_project(&project, now).await?;
-    Ok((project, connector))
+    let random = &mut system_randomness;
+    let registered = onboard::register(&office, &registration, id.clone(), random, now).await?;
+    let shown = Some(&registered.project.draft_digest);
+    Ok(onboard::confirm(&engine.store, organisation, &id, shown, now).await?)
 }
 
 impl Stage {
@@ -169,21 +162,11 @@ impl Stage {
 
     /// Looks at the CI runs once: the planted failure becomes an incident.
     pub(super) async fn watch(&self) -> anyhow::Result<IncidentId> {
-        let now = self.engine.now().await?;
-        let mut entropy = [0; 10];
-        system_randomness(&mut entropy)?;
-        let observations = StoredObservations::new(&self.engine.store, &self.project);
-        let report = poll(
-            &self.project.id,
-            "main",
-            &self.connector,
-            &observations,
-            &mut Memory::default(),
-            now,
-            &move || IncidentId::new(now, entropy),
-        )
-        .await?;
-        let opened = report.opened.into_iter().next();
+        let connectors = Arc::clone(&self.engine.connectors);
+        let mut watch = Watch::new(self.engine.store.clone(), connectors, system_randomness);
+        let reports = watch.round().await?;
+        let opened = reports.into_iter().flat_map(|(_, report)| report.opened);
+        let opened = opened.into_iter().next();
         opened.context("the planted failure did not become an incident")
     }
 }

@@ -29,7 +29,12 @@ impl Bench {
     }
 
     async fn try_poll(&mut self) -> Result<PollReport, WatchError> {
-        let new_id = || IncidentId::new(Millis(9), [self.ids.fetch_add(1, Ordering::SeqCst); 10]);
+        let new_id = || {
+            Ok(IncidentId::new(
+                Millis(9),
+                [self.ids.fetch_add(1, Ordering::SeqCst); 10],
+            ))
+        };
         poll(
             &project(),
             "main",

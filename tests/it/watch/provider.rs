@@ -15,7 +15,8 @@ use caretaker::execute::{MergeAnswer, MergeOrder};
 use caretaker::id::{ExecutionId, IncidentId, ProjectId};
 use caretaker::incident::Failure;
 use caretaker::reconcile::LandedView;
-use caretaker::watch::{Observations, Observed, RecordError, Success};
+use caretaker::store::Observed;
+use caretaker::watch::{Observations, RecordError, Success};
 
 pub(super) fn commit() -> Oid {
     "a".repeat(40).parse().unwrap()
