@@ -162,7 +162,7 @@ pub fn incident_document(record: &IncidentRecord) -> IncidentDocument {
         approval: approval(record),
         execution: execution(record),
         escalation: escalation(record),
-        timeline: record.timeline(),
+        timeline: record.timeline.clone(),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::evidence::kept;
 use crate::approve::Consumption;
-use crate::audit::{self, ApprovalRecord, AuditRecord, Entry, Records, StoredLedger};
+use crate::audit::{Entry, StoredLedger};
 use crate::clock::Millis;
 use crate::id::IncidentId;
 use crate::incident::Snapshot;
-use crate::store::{ApprovalRow, AuditEntry, IncidentRow, Project, Scoped, StoreError};
+use crate::store::{ApprovalRow, IncidentRow, Project, Scoped, StoreError};
 
 /// One incident, as far as it can be told without the repository.
 #[derive(Debug, Clone)]
@@ -21,8 +21,8 @@ pub struct IncidentRecord {
     pub ledger: StoredLedger,
     /// Its approval links.
     pub approvals: Vec<ApprovalRow>,
-    /// Its history beside the chain.
-    pub audit: Vec<AuditEntry>,
+    /// Its history, oldest first.
+    pub timeline: Vec<Entry>,
     /// The record of the person's answer.
     pub answer: Option<Consumption>,
     /// When it was read.
@@ -56,45 +56,12 @@ impl IncidentRecord {
         Ok(Some(Self {
             project: scope.project(&row.project).await?,
             approvals: scope.approvals(incident).await?,
-            audit: scope.audit_events(incident).await?,
+            timeline: scope.timeline(incident).await?.unwrap_or_default(),
             row,
             snapshot,
             ledger,
             answer,
             read_at: now,
         }))
-    }
-
-    /// The history, oldest first.
-    pub fn timeline(&self) -> Vec<Entry> {
-        let approvals: Vec<ApprovalRecord> = self.approvals.iter().map(link).collect();
-        let audit: Vec<AuditRecord> = self.audit.iter().map(event).collect();
-        audit::timeline(&Records {
-            opened_at: self.snapshot.opened_at,
-            failure: &self.snapshot.failure,
-            facts: &self.snapshot.facts,
-            rows: &self.ledger.rows,
-            approvals: &approvals,
-            audit: &audit,
-        })
-    }
-}
-
-fn link(row: &ApprovalRow) -> ApprovalRecord {
-    ApprovalRecord {
-        approval: row.id.clone(),
-        principal: row.principal.clone(),
-        issued_at: row.issued_at,
-        expires_at: row.expires_at,
-        used: row.consumed_at.zip(row.decision),
-        revoked_at: row.revoked_at,
-    }
-}
-
-fn event(entry: &AuditEntry) -> AuditRecord {
-    AuditRecord {
-        at: entry.at,
-        kind: entry.kind.clone(),
-        detail: entry.detail.clone(),
     }
 }

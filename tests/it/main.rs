@@ -22,6 +22,7 @@ mod git_command;
 mod incident;
 mod sandbox;
 mod store;
+mod web;
 mod workspace;
 
 #[path = "../support/mod.rs"]

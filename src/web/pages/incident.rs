@@ -14,7 +14,7 @@ use super::gate::GateView;
 use super::incidents::title;
 use super::investigation::{self, DiagnosisView, FailureView, LogView, ReproductionView};
 use super::proof::{self, RunView};
-use super::stages::{self, StageView};
+use super::stages::{self, Stages};
 use super::{Badge, page, stage_badge, tone, verdict_badge};
 use crate::audit::{self, Entry, Report};
 use crate::clock::Millis;
@@ -34,7 +34,7 @@ struct IncidentPage {
     read_at: Moment,
     explanation: Shown,
     pull_request: Option<Link>,
-    stages: [StageView; 5],
+    stages: Stages,
     failure: FailureView,
     reproduction: Option<ReproductionView>,
     log: Option<LogView>,
@@ -172,7 +172,7 @@ async fn view(
         read_at: Moment(now),
         explanation: Shown::line(explanation(record)),
         pull_request: pull_request(record),
-        stages: stages::stages(record, report),
+        stages: Stages::of(record, report),
         failure: FailureView::from(&snapshot.failure),
         reproduction: investigation::reproduction(scope, &state.trust, snapshot).await?,
         log: investigation::log(scope, snapshot).await?,
@@ -183,7 +183,7 @@ async fn view(
         attest: attest(record, report),
         execute: execute(record),
         reconcile: reconcile(record),
-        timeline: record.timeline().iter().map(line).collect(),
+        timeline: record.timeline.iter().map(line).collect(),
     })
 }
 

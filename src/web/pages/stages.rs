@@ -72,20 +72,42 @@ pub(super) fn landed(snapshot: &Snapshot) -> Option<Landed> {
     })
 }
 
-/// All five, in order.
-pub(super) fn stages(record: &IncidentRecord, report: &Report) -> [StageView; 5] {
-    let view = |name, (state, finding): (State, String)| StageView {
-        name,
-        state: state.badge(),
-        finding: Shown::line(finding),
-    };
-    [
-        view("gate", gate(record)),
-        view("approve", approve(record)),
-        view("attest", attest(record, report)),
-        view("execute", execute(record)),
-        view("reconcile", reconcile(record)),
-    ]
+/// All five.
+pub(super) struct Stages {
+    pub(super) gate: StageView,
+    pub(super) approve: StageView,
+    pub(super) attest: StageView,
+    pub(super) execute: StageView,
+    pub(super) reconcile: StageView,
+}
+
+impl Stages {
+    /// How far each stage of an incident is; `report` is of a verification just now.
+    pub(super) fn of(record: &IncidentRecord, report: &Report) -> Self {
+        let view = |name, (state, finding): Found| StageView {
+            name,
+            state: state.badge(),
+            finding: Shown::line(finding),
+        };
+        Self {
+            gate: view("gate", gate(record)),
+            approve: view("approve", approve(record)),
+            attest: view("attest", attest(record, report)),
+            execute: view("execute", execute(record)),
+            reconcile: view("reconcile", reconcile(record)),
+        }
+    }
+
+    /// In their order.
+    pub(super) const fn each(&self) -> [&StageView; 5] {
+        [
+            &self.gate,
+            &self.approve,
+            &self.attest,
+            &self.execute,
+            &self.reconcile,
+        ]
+    }
 }
 
 type Found = (State, String);
