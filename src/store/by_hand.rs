@@ -13,7 +13,7 @@ use crate::incident::{AuditEvent, NewLink, Snapshot, Step, next, stage};
 statements! {
     /// Ends the rest and forgets the failures. The version stays: a step under way is not lost to it.
     WAKE = "UPDATE incident SET wake_at = $1, wait_reason = NULL, attempts = 0 WHERE id = $2 AND organisation = $3 \
-        RETURNING CASE WHEN lease_until > $1 THEN 1 ELSE 0 END AS held";
+        RETURNING CAST(CASE WHEN lease_until > $1 THEN 1 ELSE 0 END AS BIGINT) AS held";
     /// The same, and fences whoever read the incident before.
     FENCE = "UPDATE incident SET version = version + 1, updated_at = $1, wake_at = $1, wait_reason = NULL, attempts = 0 \
         WHERE id = $2 AND organisation = $3";
