@@ -2,4 +2,5 @@
 
 mod crash;
 mod fix;
+mod sums;
 mod world;

@@ -23,6 +23,8 @@ use caretaker::worker::{Connectors, Engine, Links, Settings, Time, Tools, drain}
 use caretaker::workspace::Identity;
 use secrecy::SecretString;
 
+use super::sums;
+
 pub(crate) const NOW: Millis = Millis(1_790_000_000_000);
 
 /// Asks a person about everything; one check is required.
@@ -80,9 +82,18 @@ pub(crate) struct World {
     pub(crate) home: tempfile::TempDir,
 }
 
+/// Which repository fails.
+#[derive(Clone, Copy)]
+pub(crate) enum Seed {
+    /// One of the forge's own crates, whose tests take seconds.
+    Plant(Plant),
+    /// A Python module, whose tests take a moment.
+    Sums,
+}
+
 /// What a test may bend before the worker starts.
 pub(crate) struct Setting {
-    pub(crate) plant: Plant,
+    pub(crate) seed: Seed,
     pub(crate) rules: String,
     pub(crate) coder: Option<Arc<dyn Coder>>,
 }
@@ -90,9 +101,20 @@ pub(crate) struct Setting {
 impl Default for Setting {
     fn default() -> Self {
         Self {
-            plant: Plant::RedTest,
+            seed: Seed::Plant(Plant::RedTest),
             rules: RULES.to_owned(),
             coder: Some(Arc::new(ScriptedCoder::for_demo().unwrap())),
+        }
+    }
+}
+
+impl Setting {
+    /// The quick repository, with a coder that knows it.
+    pub(crate) fn sums() -> Self {
+        Self {
+            seed: Seed::Sums,
+            coder: Some(Arc::new(sums::coder())),
+            ..Self::default()
         }
     }
 }
@@ -106,7 +128,10 @@ impl World {
         })
         .await
         .unwrap();
-        let planted = forge.plant(setting.plant).unwrap();
+        let planted = match setting.seed {
+            Seed::Plant(plant) => forge.plant(plant).unwrap(),
+            Seed::Sums => sums::plant(&forge),
+        };
         let clock = Arc::new(FixedClock::at(NOW));
         let url = format!("sqlite://{}", home.path().join("caretaker.db").display());
         let store = Store::open(&url).await.unwrap();
@@ -125,6 +150,7 @@ impl World {
         store
             .observe(&project, &failure, &incident, NOW)
             .await
+            .map(drop)
             .unwrap();
         let inbox = Inbox::default();
         let launcher = PathBuf::from(env!("CARGO_BIN_EXE_caretaker"));
@@ -189,14 +215,16 @@ impl World {
         panic!("it does not settle: {:#?}", self.snapshot().await.facts);
     }
 
-    pub(crate) async fn answer(&self, decision: HumanDecision) -> Consumed {
+    /// The owner uses the newest link.
+    pub(crate) async fn answer(&self, decision: HumanDecision) {
         let link = self.inbox.link().expect("a link was delivered");
         let now = self.clock.now();
-        self.engine
-            .store
-            .consume(&link.hash(), decision, None, now)
-            .await
-            .unwrap()
+        let store = &self.engine.store;
+        let consumed = store.consume(&link.hash(), decision, None, now).await;
+        assert!(
+            matches!(consumed, Ok(Consumed::Done { .. })),
+            "{consumed:?}"
+        );
     }
 
     pub(crate) async fn verify(&self) -> Report {
