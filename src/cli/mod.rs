@@ -4,7 +4,7 @@
 
 mod assembly;
 mod change;
-//DEMO mod demo;
+mod demo;
 mod doctor;
 mod forge;
 mod gate;
@@ -13,7 +13,7 @@ mod keys;
 mod ledger;
 mod project;
 mod runtime;
-//DEMO mod serve;
+mod serve;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -53,14 +53,14 @@ enum Command {
     /// Show and verify signed ledgers.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
-    //DEMO /// Watch, work, until interrupted.
-    //DEMO
-    //DEMO /// W any number of these share one PostgreSQL.
-    //DEMO
-    //DEMO
-    //DEMO
-    //DEMO /// See
-    //DEMO Demo(demo::DemoArguments),
+    /// Watch, work and serve pages in one process, until interrupted.
+    Serve,
+    /// Watch and work, without pages; any number of these share one PostgreSQL.
+    Worker,
+    /// Serve pages only.
+    Web,
+    /// See the whole of caretaker work on a local forge: no account, no network.
+    Demo(demo::DemoArguments),
 }
 
 /// How a command that ran to its end came out.
@@ -86,10 +86,10 @@ pub fn run() -> ExitCode {
         Command::Project(command) => project::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
-        //DEMO Command::Serve => serve::run(serve::Parts::ALL, config),
-        //DEMO Command::Worker => serve::run(serve::Parts::WORKER, config),
-        //DEMO Command::Web => serve::run(serve::Parts::WEB, config),
-        //DEMO Command::Demo(arguments) => demo::run(&arguments),
+        Command::Serve => serve::run(serve::Parts::ALL, config),
+        Command::Worker => serve::run(serve::Parts::WORKER, config),
+        Command::Web => serve::run(serve::Parts::WEB, config),
+        Command::Demo(arguments) => demo::run(&arguments),
     };
     match outcome {
         Ok(Verdict::Done) => ExitCode::SUCCESS,

@@ -56,7 +56,7 @@ pub(super) fn run(parts: Parts, config: Option<&Path>) -> anyhow::Result<Verdict
             let address = format!("http://{}", listener.local_addr()?);
             print(&format!("caretaker: pages at {address}"))?;
             public_url.get_or_insert(address);
-            running.pages(listener, &store, &keys);
+            running.pages(listener, &store, &keys, public_url.clone());
         }
         if parts.work {
             let listening = format!("http://{}", configuration.server.listen);
@@ -116,16 +116,14 @@ impl Running {
         listener: tokio::net::TcpListener,
         store: &Store,
         keys: &Arc<Keyring>,
+        public_url: Option<String>,
     ) {
-        let state = WebState {
-            store: store.clone(),
-            organisation: keys.organisation().clone(),
-            trust: keys.history().clone(),
-            clock: None,
-        };
+        let organisation = keys.organisation().clone();
+        let mut state = WebState::new(store.clone(), organisation, keys.history().clone());
+        state.public_url = public_url;
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
-            if let Err(error) = web::serve(listener, state, stop.clone()).await {
+            if let Err(error) = web::serve(listener, state, stop.clone().cancelled_owned()).await {
                 tracing::error!(%error, "the pages ended");
                 stop.cancel();
             }
@@ -140,15 +138,19 @@ impl Running {
             self.tasks
                 .spawn(async move { worker::run(engine, &name, stop).await });
         }
-        let connectors = GithubConnectors::new(
-            configuration.github.clone(),
-            &engine.store,
-            &engine.keys,
-        );
+        let connectors =
+            GithubConnectors::new(configuration.github.clone(), &engine.store, &engine.keys);
         let (schedule, stop) = (configuration.poll.schedule.clone(), self.stop.clone());
         let store = engine.store.clone();
         self.tasks.spawn(async move {
-            watch::run(store, Arc::new(connectors), schedule, system_randomness, stop).await;
+            watch::run(
+                store,
+                Arc::new(connectors),
+                schedule,
+                system_randomness,
+                stop,
+            )
+            .await;
         });
     }
 

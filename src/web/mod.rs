@@ -1,1 +1,30 @@
-//! Pages.
+//! What people look at: server-rendered pages without a line of script, and the same things as JSON.
+//!
+//! - [`router`], [`serve`]: everything over HTTP, for one organisation. Only `POST /a/{token}` changes anything, and that
+//!   through [`crate::store::Store::consume`] alone.
+//! - [`IncidentRecord`], [`incident_document`], [`explanation`]: the same reading for the command line.
+//!
+//! Ledgers are verified on every request and nothing is cached. Whatever came from outside is held as [`shown::Shown`], so that
+//! text that hides or reorders itself is visible; the templates escape it.
+
+mod answer;
+mod api;
+mod document;
+mod evidence;
+mod explain;
+mod failure;
+mod headers;
+mod pages;
+mod record;
+mod server;
+mod shown;
+mod state;
+
+pub use document::{
+    IncidentDocument, IncidentsDocument, LedgerDocument, incident_document, incidents_document,
+    ledger_document,
+};
+pub use explain::explanation;
+pub use record::IncidentRecord;
+pub use server::{router, serve};
+pub use state::{Now, WebState};

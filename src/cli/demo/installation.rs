@@ -11,12 +11,14 @@ use super::person::Inbox;
 use crate::cli::assembly;
 use crate::cli::installation::Installation;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::Configuration;
-use crate::connector::github::GithubConnector;
+use crate::config::{Configuration, Environment};
+use crate::connector::Connector;
 use crate::forge::{Forge, ForgeOptions, Plant, Planted, start};
-use crate::onboard;
+use crate::id::{Entropy, IncidentId, ProjectId};
+use crate::onboard::{self, Office, Registration, WatchMode};
 use crate::signer::{self, system_randomness};
 use crate::store::Project;
+use crate::watch::Watch;
 use crate::worker::Engine;
 
 /// The rules of the demo's project. Squash is the default; the forge reports one check.
@@ -28,13 +30,13 @@ const OWNER: &str = "mailto:owner@example.org";
 
 /// Everything that the story plays on.
 pub(super) struct Stage {
-    pub(super) forge: Forge,
+    /// Stops when it is dropped.
+    _forge: Forge,
     pub(super) planted: Planted,
     pub(super) engine: Arc<Engine>,
     pub(super) project: Project,
-    pub(super) connector: GithubConnector,
     pub(super) inbox: Inbox,
-    pub(super) listener: tokio::net::TcpListener,
+    listener: std::net::TcpListener,
     pub(super) pages: String,
 }
 
@@ -49,8 +51,8 @@ pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Sta
         Scenario::Denied => Plant::DeniedPath,
     })?;
     let inbox = Inbox::open().await?;
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
-        .await
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .context("listening on loopback for the demo's pages")?;
     let pages = format!("http://{}", listener.local_addr()?);
     let installation = configured(home, &forge, &inbox, &pages)?;
@@ -68,13 +70,12 @@ pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Sta
     let keys = assembly::open_keys(&installation)?;
     let store = assembly::open_store(configuration, &keys).await?;
     let engine = assembly::engine(configuration, store, keys, pages.clone()).await?;
-    let (project, connector) = registered(&engine, configuration, &forge, &planted).await?;
+    let project = registered(&engine, configuration, &forge, &planted).await?;
     Ok(Stage {
-        forge,
+        _forge: forge,
         planted,
         engine: Arc::new(engine),
         project,
-        connector,
         inbox,
         listener,
         pages,
@@ -104,7 +105,7 @@ fn configured(
             .to_owned(),
     )];
     variables.extend(std::env::vars().filter(|(name, _)| name == "PATH" || name == "HOME"));
-    let environment = assembly::environment_of(variables)?;
+    let environment = Environment::new(variables, home);
     let configuration = Configuration::load(None, &environment)?;
     Ok(Installation {
         configuration,
@@ -118,9 +119,54 @@ async fn registered(
     configuration: &Configuration,
     forge: &Forge,
     planted: &Planted,
-) -> anyhow::Result<(Project, GithubConnector)> {
-    let _ = (engine, configuration, forge, planted, RULES, INTENT, OWNER, SecretString::from(String::new()), onboard_marker());
-    anyhow::bail!("pending")
+) -> anyhow::Result<Project> {
+    let organisation = engine.keys.organisation();
+    let connect = |full_name: &str, token: SecretString| {
+        let connector = assembly::github(&configuration.github, full_name, token, None)?;
+        Ok(Arc::new(connector) as Arc<dyn Connector>)
+    };
+    let office = Office {
+        store: &engine.store,
+        organisation,
+        web_url: &configuration.github.web_url,
+        connect: &connect,
+        seal: engine.keys.credentials(),
+    };
+    let url = planted.repository.url();
+    let registration = Registration {
+        url: &url,
+        token: SecretString::from(forge.token().to_owned()),
+        watch: WatchMode::Ci,
+        rules: RULES.as_bytes(),
+        rules_file: "the demo's rules",
+        intent: INTENT,
+        owner: OWNER.parse()?,
+    };
+    let now = engine.now().await?;
+    let mut entropy = Entropy::default();
+    system_randomness(&mut entropy)?;
+    let id = ProjectId::new(now, entropy);
+    let random = &mut system_randomness;
+    let registered = onboard::register(&office, &registration, id.clone(), random, now).await?;
+    let shown = Some(&registered.project.draft_digest);
+    Ok(onboard::confirm(&engine.store, organisation, &id, shown, now).await?)
 }
 
-fn onboard_marker() {}
+impl Stage {
+    /// The listener of the pages, to be served from now on.
+    pub(super) fn listener(&self) -> anyhow::Result<tokio::net::TcpListener> {
+        Ok(tokio::net::TcpListener::from_std(
+            self.listener.try_clone()?,
+        )?)
+    }
+
+    /// Looks at the CI runs once: the planted failure becomes an incident.
+    pub(super) async fn watch(&self) -> anyhow::Result<IncidentId> {
+        let connectors = Arc::clone(&self.engine.connectors);
+        let mut watch = Watch::new(self.engine.store.clone(), connectors, system_randomness);
+        let reports = watch.round().await?;
+        let opened = reports.into_iter().flat_map(|(_, report)| report.opened);
+        let opened = opened.into_iter().next();
+        opened.context("the planted failure did not become an incident")
+    }
+}

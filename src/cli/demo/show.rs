@@ -59,7 +59,9 @@ impl Teller {
     }
 
     pub(super) fn serving(&self, pages: &str) -> anyhow::Result<()> {
-        self.said(&format!("the pages stay up at {pages}; press Ctrl-C to end"))
+        self.said(&format!(
+            "the pages stay up at {pages}; press Ctrl-C to end"
+        ))
     }
 
     /// Lines for the facts that are new since the last look.
@@ -118,9 +120,18 @@ fn in_words(fact: &Fact) -> Option<(&'static str, String)> {
             command, sandbox, ..
         }) => (
             "reproduced",
-            format!("`{}` fails in the sandbox ({sandbox}) too", command.join(" ")),
+            format!(
+                "`{}` fails in the sandbox ({sandbox}) too",
+                command.join(" ")
+            ),
         ),
-        Fact::Reproduced(_) => ("reproduced", "the failure does not show here".to_owned()),
+        Fact::Reproduced(Reproduction::Green { command, .. }) => (
+            "reproduced",
+            format!("no: `{}` passes in the sandbox", command.join(" ")),
+        ),
+        Fact::Reproduced(Reproduction::Unrunnable { reason }) => {
+            ("reproduced", format!("no: {reason}"))
+        }
         Fact::Extracted { count, .. } => (
             "read",
             format!("{count} typed facts taken from the untrusted log"),
@@ -143,7 +154,11 @@ fn in_words(fact: &Fact) -> Option<(&'static str, String)> {
         ),
         Fact::Decided(decision) => (
             "gate",
-            format!("verdict {}, class {}", decision.verdict, decision.class.as_str()),
+            format!(
+                "verdict {}, class {}",
+                decision.verdict,
+                decision.class.as_str()
+            ),
         ),
         Fact::Opened { url, .. } => ("proposed", url.clone()),
         Fact::Requested { request } => ("approve", format!("{} is asked", request.principal)),

@@ -37,7 +37,7 @@ pub(super) async fn tell(
     teller.places(&stage, home, arguments.keep)?;
     let mut running = Running::new(stop.clone());
     let Stage { engine, .. } = &stage;
-    running.pages(stage.listener()?, &engine.store, &engine.keys);
+    running.pages(stage.listener()?, &engine.store, &engine.keys, None);
     let incident = stage.watch().await?;
     let mut play = Play {
         stage: &stage,
@@ -199,7 +199,9 @@ impl Play<'_> {
             ));
         }
         if scenario == Scenario::Denied && branches != 1 {
-            surprises.push(format!("expected one branch at the forge, found {branches}"));
+            surprises.push(format!(
+                "expected one branch at the forge, found {branches}"
+            ));
         }
         if end.verdict != Validity::Valid {
             surprises.push(format!("the ledger is {}", end.verdict));

@@ -1,0 +1,56 @@
+//! What every page is given.
+
+use std::sync::Arc;
+
+use crate::attest::TrustHistory;
+use crate::clock::{Clock, Millis};
+use crate::id::OrganisationId;
+use crate::store::{Store, StoreError};
+
+/// Where the pages' "now" comes from. It decides whether a link has expired.
+#[derive(Clone)]
+pub enum Now {
+    /// The database's clock, the one that workers go by.
+    Database,
+    /// Another one, for tests.
+    Clock(Arc<dyn Clock>),
+}
+
+/// The means of the web server. Clones share the database's connections.
+#[derive(Clone)]
+pub struct WebState {
+    /// The database.
+    pub store: Store,
+    /// Whose incidents are shown; those of others do not exist here.
+    pub organisation: OrganisationId,
+    /// Whose signatures count.
+    pub trust: Arc<TrustHistory>,
+    /// What "now" is.
+    pub time: Now,
+    /// The address that links carry, when it is not the one that browsers name in `Host`: forms sent from there are accepted.
+    pub public_url: Option<String>,
+}
+
+impl WebState {
+    /// Pages over a database, with the database's clock and no other public address.
+    pub fn new(store: Store, organisation: OrganisationId, trust: TrustHistory) -> Self {
+        Self {
+            store,
+            organisation,
+            trust: Arc::new(trust),
+            time: Now::Database,
+            public_url: None,
+        }
+    }
+
+    /// The present.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub(super) async fn now(&self) -> Result<Millis, StoreError> {
+        match &self.time {
+            Now::Database => self.store.now().await,
+            Now::Clock(clock) => Ok(clock.now()),
+        }
+    }
+}
