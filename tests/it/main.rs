@@ -28,6 +28,7 @@ mod onboard;
 mod sandbox;
 mod store;
 mod watch;
+mod web;
 mod worker;
 mod workspace;
 
