@@ -79,7 +79,8 @@ pub(crate) struct World {
     pub(crate) incident: IncidentId,
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<FixedClock>,
-    pub(crate) home: tempfile::TempDir,
+    /// Removed when the world ends.
+    _home: tempfile::TempDir,
 }
 
 /// Which repository fails.
@@ -188,7 +189,7 @@ impl World {
             incident,
             inbox,
             clock,
-            home,
+            _home: home,
         }
     }
 
