@@ -3,4 +3,5 @@
 mod crash;
 mod fix;
 mod sums;
+mod tampering;
 mod world;

@@ -79,8 +79,7 @@ pub(crate) struct World {
     pub(crate) incident: IncidentId,
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<FixedClock>,
-    /// Removed when the world ends.
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 /// Which repository fails.
@@ -189,8 +188,13 @@ impl World {
             incident,
             inbox,
             clock,
-            _home: home,
+            home,
         }
+    }
+
+    /// Where the installation's state is; removed when the world ends.
+    pub(crate) fn home(&self) -> &std::path::Path {
+        self.home.path()
     }
 
     pub(crate) async fn snapshot(&self) -> Snapshot {
