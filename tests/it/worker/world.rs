@@ -96,6 +96,8 @@ pub(crate) struct Setting {
     pub(crate) seed: Seed,
     pub(crate) rules: String,
     pub(crate) coder: Option<Arc<dyn Coder>>,
+    /// The database's address; a file of its own when there is none.
+    pub(crate) database: Option<String>,
 }
 
 impl Default for Setting {
@@ -104,6 +106,7 @@ impl Default for Setting {
             seed: Seed::Plant(Plant::RedTest),
             rules: RULES.to_owned(),
             coder: Some(Arc::new(ScriptedCoder::for_demo().unwrap())),
+            database: None,
         }
     }
 }
@@ -133,7 +136,8 @@ impl World {
             Seed::Sums => sums::plant(&forge),
         };
         let clock = Arc::new(FixedClock::at(NOW));
-        let url = format!("sqlite://{}", home.path().join("caretaker.db").display());
+        let file = format!("sqlite://{}", home.path().join("caretaker.db").display());
+        let url = setting.database.unwrap_or(file);
         let store = Store::open(&url).await.unwrap();
         let keys = Keyring::in_memory(None, NOW, &mut system_randomness).unwrap();
         let organisation = keys.organisation().clone();
@@ -189,6 +193,25 @@ impl World {
             inbox,
             clock,
             home,
+        }
+    }
+
+    /// Another worker on the same database, as in a second process.
+    pub(crate) fn another_engine(&self) -> Engine {
+        let engine = &self.engine;
+        Engine {
+            store: engine.store.clone(),
+            connectors: Arc::clone(&engine.connectors),
+            coder: engine.coder.clone(),
+            sandbox: Arc::clone(&engine.sandbox),
+            tools: engine.tools.clone(),
+            keys: Arc::clone(&engine.keys),
+            notifiers: Notifiers::new(vec![Box::new(self.inbox.clone())]),
+            links: Links::default(),
+            time: engine.time.clone(),
+            random: engine.random,
+            settings: engine.settings.clone(),
+            failpoint: None,
         }
     }
 
