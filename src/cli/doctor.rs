@@ -115,7 +115,7 @@ async fn look(config: Option<&Path>) -> Vec<Finding> {
             findings.push(Finding::failed(
                 "configuration",
                 format!(
-                    "{}; sandbox, keys and database are looked at once it can be read",
+                    "{}. The sandbox, the keys and the database are looked at once it can be read",
                     explain(&error)
                 ),
             ));

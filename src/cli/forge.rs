@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 
+use super::runtime::{block_on, stop_on_signal};
 use super::{Verdict, print};
 use crate::config::ListenAddress;
 use crate::forge::{Forge, ForgeOptions, Plant, start};
@@ -28,30 +28,20 @@ pub(super) struct ForgeArguments {
 }
 
 pub(super) fn run(arguments: &ForgeArguments) -> anyhow::Result<Verdict> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("starting the forge")?
-        .block_on(serve(arguments))
-}
-
-async fn serve(arguments: &ForgeArguments) -> anyhow::Result<Verdict> {
-    // Listened to before anything is printed: whoever has read the document may interrupt at once.
-    let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
-    let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
-    let forge = start(ForgeOptions {
-        directory: arguments.dir.clone(),
-        listen: arguments.listen.0,
+    block_on(async {
+        // Listened to before anything is printed: whoever has read the document may interrupt at once.
+        let stop = stop_on_signal()?;
+        let forge = start(ForgeOptions {
+            directory: arguments.dir.clone(),
+            listen: arguments.listen.0,
+        })
+        .await?;
+        let document = planted(&forge, &arguments.plant)?;
+        print(&document.to_string())?;
+        stop.cancelled().await;
+        forge.stop().await;
+        Ok(Verdict::Done)
     })
-    .await?;
-    let document = planted(&forge, &arguments.plant)?;
-    print(&document.to_string())?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    forge.stop().await;
-    Ok(Verdict::Done)
 }
 
 /// Plants what is wanted and describes the forge. The first plant also stands at the top, for scripts that ask for one.

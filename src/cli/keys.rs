@@ -105,10 +105,15 @@ fn created_text(created: &Created) -> String {
     }
     lines.push(trust_root_text(trust));
     lines.push(String::new());
-    if !created.generated_secrets.is_empty() {
+    let generated: Vec<_> = created
+        .generated_secrets
+        .iter()
+        .filter_map(|path| path.file_stem()?.to_str())
+        .collect();
+    if !generated.is_empty() {
         lines.push(format!(
-            "The configuration names no secret for {} of the keys; 32 random bytes for each lie beside it in <use>.secret.",
-            created.generated_secrets.len()
+            "No secret is configured for {}: what opens each lies beside it in <use>.secret, 32 random bytes.",
+            generated.join(", ")
         ));
     }
     lines.push(format!(
@@ -135,7 +140,19 @@ fn export(installation: &Installation, output: &Path) -> anyhow::Result<Verdict>
         write_out(&bytes)?;
         return Ok(Verdict::Done);
     }
-    let writing = || format!("writing the trust root to {}", output.display());
+    let writing = || {
+        format!(
+            "writing the trust root to {} (in a folder that is there and may be written)",
+            output.display()
+        )
+    };
+    // Renaming onto a device or a link would replace it.
+    let replaceable = std::fs::symlink_metadata(output).map_or(true, |found| found.is_file());
+    anyhow::ensure!(
+        replaceable,
+        "writing the trust root to {}: there is something that is no ordinary file; name another file, or - for standard output",
+        output.display()
+    );
     let folder = match output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

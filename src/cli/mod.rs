@@ -2,12 +2,18 @@
 //!
 //! What people and scripts read goes to standard output, everything else to standard error.
 
+mod assembly;
 mod change;
+mod demo;
 mod doctor;
 mod forge;
 mod gate;
 mod installation;
 mod keys;
+mod ledger;
+mod project;
+mod runtime;
+mod serve;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -39,8 +45,22 @@ enum Command {
     Keys(keys::KeysCommand),
     /// Say what is missing or unsafe in this installation, each with its mend. Exit code 1 when something required is missing.
     Doctor(doctor::DoctorArguments),
+    /// Register repositories and say what happens to them. Nothing is watched before it is confirmed.
+    #[command(subcommand)]
+    Project(project::ProjectCommand),
     /// Start a local GitHub-compatible server for trying caretaker out.
     Forge(forge::ForgeArguments),
+    /// Show and verify signed ledgers.
+    #[command(subcommand)]
+    Ledger(ledger::LedgerCommand),
+    /// Watch, work and serve pages in one process, until interrupted.
+    Serve,
+    /// Watch and work, without pages; any number of these share one PostgreSQL.
+    Worker,
+    /// Serve pages only.
+    Web,
+    /// See the whole of caretaker work on a local forge: no account, no network.
+    Demo(demo::DemoArguments),
 }
 
 /// How a command that ran to its end came out.
@@ -50,6 +70,8 @@ enum Verdict {
     Done,
     /// Exit code 1.
     Refused,
+    /// Exit code 3.
+    CannotTell,
 }
 
 /// Runs the command line of this process.
@@ -61,11 +83,18 @@ pub fn run() -> ExitCode {
         Command::Gate(command) => gate::run(&command),
         Command::Keys(command) => keys::run(&command, config),
         Command::Doctor(command) => doctor::run(&command, config),
+        Command::Project(command) => project::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
+        Command::Ledger(command) => ledger::run(&command, config),
+        Command::Serve => serve::run(serve::Parts::ALL, config),
+        Command::Worker => serve::run(serve::Parts::WORKER, config),
+        Command::Web => serve::run(serve::Parts::WEB, config),
+        Command::Demo(arguments) => demo::run(&arguments),
     };
     match outcome {
         Ok(Verdict::Done) => ExitCode::SUCCESS,
         Ok(Verdict::Refused) => ExitCode::from(1),
+        Ok(Verdict::CannotTell) => ExitCode::from(3),
         Err(error) => {
             // Standard error being closed leaves nobody to tell; the exit code still says it.
             drop(writeln!(
@@ -97,7 +126,7 @@ fn print(text: &str) -> anyhow::Result<()> {
     write_out(format!("{text}\n").as_bytes())
 }
 
-/// Writes bytes to standard output as they are, as [`print`] does.
+/// Writes bytes to standard output as they are; a reader that closed it early is no fault, as with [`print()`].
 fn write_out(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {

@@ -64,12 +64,26 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The key under which observations belong to one incident: project, workflow, scope, base branch, job.
+    /// The key under which observations belong to one incident.
     pub fn key(&self, project: &ProjectId) -> String {
-        let job = self.job.as_deref().unwrap_or("-");
-        format!(
-            "{project}/{}/{}/{}/{job}",
-            self.workflow_id, self.scope, self.base_ref
+        incident_key(
+            project,
+            self.workflow_id,
+            &self.scope,
+            &self.base_ref,
+            self.job.as_deref(),
         )
     }
+}
+
+/// The key under which observations, failed or not, belong together: project, workflow, scope, base branch, job.
+pub fn incident_key(
+    project: &ProjectId,
+    workflow_id: u64,
+    scope: &str,
+    base_ref: &str,
+    job: Option<&str>,
+) -> String {
+    let job = job.unwrap_or("-");
+    format!("{project}/{workflow_id}/{scope}/{base_ref}/{job}")
 }

@@ -14,7 +14,7 @@ pub use fact::{
     ClosedReason, DecisionFact, DiagnosisFact, EscalationReason, Fact, FixFact, RecordedFact,
     Reproduction,
 };
-pub use failure::{Failure, FailureKind};
+pub use failure::{Failure, FailureKind, incident_key};
 pub use next::{Step, next};
 pub use outcome::{
     AuditEvent, Draft, EvidenceDocument, MergeLock, NewLink, Notice, NoticeEvent, Outcome, Pause,

@@ -25,12 +25,12 @@ impl Flock {
     /// Confines this process's signals where that is possible and needed. Must come before any thread and any child.
     pub(super) fn gather(boundary: &Boundary) -> Self {
         let confined = match boundary {
+            // Its processes are in a namespace whose first one dies with bubblewrap, and all others with that one. Rules for
+            // signals alone would forbid moving files between folders, and rules that allow that would forbid mounting.
+            Boundary::Bubblewrap { .. } => return Self::Scattered,
             // The kernel limits how many processes an ordinary user has, so looking for them comes to an end.
-            Boundary::Bubblewrap { .. } | Boundary::Nothing if !getuid().is_root() => {
-                return Self::Scattered;
-            }
-            // Nothing but signals is taken from the program here: bubblewrap still needs its privileges.
-            Boundary::Bubblewrap { .. } | Boundary::Nothing => rules::keep_signals_inside(true),
+            Boundary::Nothing if !getuid().is_root() => return Self::Scattered,
+            Boundary::Nothing => rules::keep_signals_inside(true),
             Boundary::Landlock => rules::keep_signals_inside(false),
         };
         // A signal to everybody without this would reach everything the user runs, so the kernel is asked once more.

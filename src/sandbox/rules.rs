@@ -94,11 +94,15 @@ pub(super) fn lacking(place: Place) -> Option<String> {
     })
 }
 
-fn signal_scope() -> Result<RulesetCreated, RulesetError> {
-    Ruleset::default()
+/// Every ruleset forbids moving files between folders unless it allows that itself, whatever else it is about: without the
+/// rule for `/`, compilers that write beside their target and rename (rustc does for metadata) fail with EXDEV.
+fn signal_scope() -> Result<RulesetCreated, RulesError> {
+    let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .scope(Scope::Signal)?
-        .create()
+        .handle_access(AccessFs::Refer)?
+        .create()?;
+    Ok(ruleset.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::Refer))?)
 }
 
 /// Keeps signals that this process and its descendants send from now on among themselves; `Ok` means that it is in

@@ -1,7 +1,8 @@
 //! Making the keys of an installation, wholly or not at all.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
@@ -200,6 +201,7 @@ fn write_folder(directory: &Path, contents: &[NewFile]) -> Result<(), CreateErro
     // Removed again with all that is in it unless it is put in place.
     let folder = tempfile::Builder::new()
         .prefix(".new-keys-")
+        .permissions(Permissions::from_mode(0o700))
         .tempdir_in(parent)
         .map_err(system("making a folder in", parent))?;
     for file in contents {

@@ -73,10 +73,10 @@ impl CredentialSeal {
         };
         let mode = files::mode(&path).map_err(|error| refuse(error.to_string()))?;
         if mode & 0o077 != 0 {
-            return Err(refuse(format!(
-                "it may be read by others (mode {mode:04o}); run: chmod 600 '{}', and give projects new tokens if others did",
-                path.display()
-            )));
+            return Err(KeyringError::CredentialOpen {
+                path: path.display().to_string(),
+                mode,
+            });
         }
         let bytes = files::read(&path, 32).map_err(|error| refuse(error.to_string()))?;
         let key: &[u8; 32] = bytes

@@ -124,7 +124,7 @@ pub enum KeyringError {
         path: String,
     },
     /// The secret is not there.
-    #[error("opening the {used}'s key: {cause}. It is the secret that the key was made with")]
+    #[error("{cause}{}", only_the_old_one(cause))]
     Secret {
         /// Whose.
         used: KeyUse,
@@ -197,6 +197,16 @@ pub enum KeyringError {
         /// What it names.
         found: String,
     },
+    /// Others may read the key that seals credentials.
+    #[error(
+        "opening the key of credentials: {path} may be read by others (mode {mode:04o}); run: chmod 600 '{path}', and give every project a new token if others did read it"
+    )]
+    CredentialOpen {
+        /// The file.
+        path: String,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// The key that seals credentials cannot be used.
     #[error(
         "opening the key of credentials: {path}: {problem}; restore it from a backup, or give every project its token again"
@@ -207,4 +217,12 @@ pub enum KeyringError {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// What the mend for a missing secret leaves open: a new secret is of no use.
+fn only_the_old_one(cause: &SecretError) -> &'static str {
+    match cause {
+        SecretError::Open { .. } => "",
+        _ => ". Only the secret that the key was made with opens it",
+    }
 }

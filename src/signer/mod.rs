@@ -1,4 +1,4 @@
-//! The keys of an installation: made once by [`create`], opened by [`Keyring`] for whoever signs.
+//! The keys of an installation: made once by [`create()`], opened by [`Keyring`] for whoever signs.
 //!
 //! Everything lies in one folder (`keys.dir`, mode 0700):
 //!

@@ -217,20 +217,26 @@ impl Store {
             principal: value::parsed(&row, "principal")?,
             comment: comment.map(ToOwned::to_owned),
         };
-        let fact = Fact::Consumed {
-            approval: value::parsed(&row, "id")?,
-            decision,
-            evidence: record.digest(),
-        };
-        let document = EvidenceDocument {
-            media_type: "application/json",
-            bytes: record.to_bytes(),
-        };
+        let (fact, document) = written(value::parsed(&row, "id")?, &record);
         work.keep(&organisation, &document).await?;
         work.add_fact(&organisation, &incident, &fact, now).await?;
         work.commit_and_nudge().await?;
         Ok(Consumed::Done { incident })
     }
+}
+
+/// What a use leaves behind: the fact, and the record that it names.
+fn written(approval: ApprovalId, record: &Consumption) -> (Fact, EvidenceDocument) {
+    let fact = Fact::Consumed {
+        approval,
+        decision: record.decision,
+        evidence: record.digest(),
+    };
+    let document = EvidenceDocument {
+        media_type: "application/json",
+        bytes: record.to_bytes(),
+    };
+    (fact, document)
 }
 
 impl Work {

@@ -237,7 +237,8 @@ fn by_code(place: String, doing: &'static str, code: &str, reason: String) -> St
             place,
             reason,
         },
-        "55P03" => StoreError::Locked { doing, place },
+        // No lock in time, a deadlock, a conflict: the transaction is undone and may be tried again.
+        "55P03" | "40P01" | "40001" => StoreError::Locked { doing, place },
         // Invalid authorisation, invalid password, no such database, no permission to connect.
         "28000" | "28P01" | "3D000" | "42501" => StoreError::Denied { place, reason },
         // Connection exceptions, too many connections, shutting down.

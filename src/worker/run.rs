@@ -23,6 +23,8 @@ use crate::store::{Claim, Commit, Project, StoreError};
 
 /// Steps of one claim before others get their turn.
 const STEPS_PER_TURN: u32 = 100;
+/// Claims without a single commit after which the incident is handed over before the step is tried once more.
+const MOST_CLAIMS: u32 = 20;
 /// Pause of an idle worker. Work that this process itself makes is seen no later either.
 const IDLE: Duration = Duration::from_millis(250);
 /// Pause after the database failed.
@@ -122,9 +124,10 @@ enum Rest {
 
 impl Claimed<'_> {
     async fn work(&self) -> Result<(), WorkerError> {
-        let mut attempts = self.claim.attempts;
+        // Claiming counts: a step that takes the process down with it is given up some day, too.
+        let mut attempt = self.claim.attempts.max(1);
         for _ in 0..STEPS_PER_TURN {
-            match self.one_step(&mut attempts).await? {
+            match self.one_step(&mut attempt).await? {
                 Rest::Go => {}
                 Rest::Over => return Ok(()),
             }
@@ -132,7 +135,7 @@ impl Claimed<'_> {
         Ok(self.engine.store.release(&self.claim).await?)
     }
 
-    async fn one_step(&self, attempts: &mut u32) -> Result<Rest, WorkerError> {
+    async fn one_step(&self, attempt: &mut u32) -> Result<Rest, WorkerError> {
         let engine = self.engine;
         let now = engine.now().await?;
         let scoped = engine.store.within(&self.claim.organisation);
@@ -154,9 +157,8 @@ impl Claimed<'_> {
         let means = match self.means(&project).await {
             Ok(means) => means,
             Err(reason) => {
-                *attempts += 1;
-                let until = later(now, pace(*attempts));
-                return self.rest(&snapshot, Some(until), &reason, *attempts).await;
+                let until = later(now, pace(*attempt));
+                return self.rest(&snapshot, Some(until), &reason, *attempt).await;
             }
         };
         let work = Work {
@@ -168,10 +170,19 @@ impl Claimed<'_> {
             now,
         };
         tracing::debug!(incident = %snapshot.incident, ?step, "step");
-        let Some(stepped) = self.alive(perform(work, &step)).await? else {
-            return Ok(Rest::Over);
+        let stepped = if *attempt > MOST_CLAIMS {
+            let reason = "the worker ended again and again while it worked on this incident";
+            Err(StepError::Retry {
+                after: Duration::ZERO,
+                reason: reason.to_owned(),
+            })
+        } else {
+            match self.alive(perform(work, &step)).await? {
+                Some(stepped) => stepped,
+                None => return Ok(Rest::Over),
+            }
         };
-        self.conclude(work, &step, stepped, attempts).await
+        self.conclude(work, &step, stepped, attempt).await
     }
 
     /// What the project's steps need. A failure here is the installation's, not the incident's: it never hands over.
@@ -210,7 +221,7 @@ impl Claimed<'_> {
         work: Work<'_>,
         step: &Step,
         stepped: Stepped,
-        attempts: &mut u32,
+        attempt: &mut u32,
     ) -> Result<Rest, WorkerError> {
         let stepped = match stepped {
             Err(StepError::Escalate {
@@ -226,32 +237,29 @@ impl Claimed<'_> {
                     compared: None,
                 },
             ),
-            Err(StepError::Retry { after, reason }) => {
-                *attempts += 1;
-                match limit(step, *attempts, after) {
-                    Backoff::Wait(wait) => {
-                        tracing::info!(incident = %work.snapshot.incident, %reason, "the step is tried again");
-                        self.record_signing(&work, step, &reason).await?;
-                        let until = later(work.now, wait);
-                        return self
-                            .rest(work.snapshot, Some(until), &reason, *attempts)
-                            .await;
-                    }
-                    Backoff::Exhausted => handed_over(work, exhausted(work.snapshot, reason)),
+            Err(StepError::Retry { after, reason }) => match limit(step, *attempt, after) {
+                Backoff::Wait(wait) => {
+                    tracing::info!(incident = %work.snapshot.incident, %reason, "the step is tried again");
+                    self.record_signing(&work, step, &reason).await?;
+                    let until = later(work.now, wait);
+                    return self
+                        .rest(work.snapshot, Some(until), &reason, *attempt)
+                        .await;
                 }
-            }
+                Backoff::Exhausted => handed_over(work, exhausted(work.snapshot, reason)),
+            },
             done => done,
         };
         match stepped {
             Ok(outcome) => {
-                *attempts = 0;
+                *attempt = 1;
                 self.commit(work.snapshot, &outcome, work.now).await
             }
             // Not even the hand-over could be drafted: tried again like any step.
             Err(error) => {
-                let until = later(work.now, pace(*attempts));
+                let until = later(work.now, pace(*attempt));
                 let reason = error.to_string();
-                self.rest(work.snapshot, Some(until), &reason, *attempts)
+                self.rest(work.snapshot, Some(until), &reason, *attempt)
                     .await
             }
         }
@@ -395,16 +403,19 @@ async fn deliver_notices(engine: &Engine) -> Result<(), WorkerError> {
     for stored in engine.store.due_notices(now, NOTICES).await? {
         let notification = Notification::new(
             stored.event,
-            stored.incident.clone(),
-            stored.project.clone(),
+            Some(stored.incident.clone()),
+            None,
             stored.text.clone(),
         );
         match engine.notifiers.deliver(&notification).await {
-            Ok(()) => engine.store.notice_delivered(&stored.id, now).await?,
+            Ok(()) => engine.store.notice_delivered(stored.number, now).await?,
             Err(error) => {
                 tracing::warn!(%error, "a message is delivered later");
-                let next = later(now, pace(stored.attempts + 1));
-                engine.store.notice_failed(&stored.id, next).await?;
+                let next = later(now, pace(stored.attempts));
+                engine
+                    .store
+                    .notice_failed(stored.number, Some(next))
+                    .await?;
             }
         }
     }

@@ -12,6 +12,8 @@
 mod agent;
 mod architecture;
 mod attest;
+mod audit;
+mod authority;
 mod change;
 mod cli;
 mod config;
@@ -20,9 +22,14 @@ mod forge;
 mod gate;
 mod git_command;
 mod incident;
+mod keys;
+mod notify;
+mod onboard;
 mod sandbox;
 mod store;
+mod watch;
 mod web;
+mod worker;
 mod workspace;
 
 #[path = "../support/mod.rs"]

@@ -60,7 +60,7 @@ mod work;
 
 /// The moment at which every story begins.
 const NOW: Millis = Millis(1_800_000_000_000);
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 
 fn after(seconds: i64) -> Millis {
     NOW.plus_seconds(seconds)

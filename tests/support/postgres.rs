@@ -31,6 +31,10 @@ pub(crate) async fn schema() -> Option<String> {
         format!("DROP SCHEMA IF EXISTS {name} CASCADE"),
         format!("CREATE SCHEMA {name}"),
     ] {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a schema has no placeholder; its name is a number"
+        )]
         let statement = sqlx::AssertSqlSafe(statement).into_sql_str();
         sqlx::raw_sql(statement)
             .execute(&mut connection)

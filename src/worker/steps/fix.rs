@@ -15,11 +15,13 @@ use crate::incident::{
     DiagnosisFact, EscalationReason, EvidenceDocument, Fact, FixFact, Outcome, StepError,
 };
 use crate::workspace::red_green::{
-    Plan, Planned, Proof, TestLimits, Unproven, Verdict as Proven, plan, prove,
+    Plan, Planned, Proof, TestEvidence, TestLimits, Unproven, Verdict as Proven, plan, prove,
 };
 use crate::workspace::toolchain::Detection;
 use crate::workspace::{BRANCH_PREFIX, TreeLimits, WorkspaceError};
 
+/// Characters of a run's output that a hand-over shows.
+const TAIL_CHARACTERS: usize = 400;
 /// Trailer of a fix branch's one commit.
 const PROPOSAL_TRAILER: &str = "Caretaker-Proposal";
 
@@ -44,7 +46,7 @@ pub(super) async fn fix(work: Work<'_>) -> Stepped {
     let proof = proven(&work, &clone, &scratch, tree, &judged).await?;
     work.engine.passed("proof").await;
     let commit = committed(&work, &clone, tree, &summary, &judged).await?;
-    recorded(&work, &clone, commit, summary, &judged, &proof)
+    recorded(&work, &clone, commit, &summary, &judged, &proof)
 }
 
 fn failed(reason: EscalationReason, detail: impl Into<String>) -> StepError {
@@ -139,12 +141,25 @@ async fn proven(
     let runner = scratch.runner(work.engine);
     match prove(&plan, &trees, &runner, TestLimits::default()).await {
         Ok(Proven::Proven(proof)) => Ok(*proof),
-        Ok(Proven::Unproven(unproven, _)) => Err(not_proven(&unproven)),
+        Ok(Proven::Unproven(unproven, runs)) => Err(shown_run(&unproven, runs.last())),
         Err(error) => Err(StepError::Retry {
             after: std::time::Duration::from_secs(5),
             reason: error.to_string(),
         }),
     }
+}
+
+/// With the end of what the deciding run printed, so that a person need not run it again to know.
+fn shown_run(unproven: &Unproven, run: Option<&TestEvidence>) -> StepError {
+    let Some(run) = run else {
+        return not_proven(unproven);
+    };
+    let skipped = run.tail.chars().count().saturating_sub(TAIL_CHARACTERS);
+    let tail: String = run.tail.chars().skip(skipped).collect();
+    failed(
+        EscalationReason::FixUnproven,
+        format!("{unproven}. The run ended with: {}", tail.trim()),
+    )
 }
 
 fn not_proven(unproven: &Unproven) -> StepError {
@@ -191,7 +206,7 @@ fn recorded(
     work: &Work<'_>,
     clone: &Clone<'_>,
     commit: Oid,
-    summary: FixSummary,
+    summary: &FixSummary,
     judged: &Judged,
     proof: &Proof,
 ) -> Stepped {

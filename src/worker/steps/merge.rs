@@ -6,7 +6,6 @@ use super::super::work::{Work, expect, unanswered, unread};
 use super::compare::{blocked, compared, frozen};
 use super::landing;
 use crate::approve::{Authority, Binding};
-use crate::attest::chain::{Expectation, Head};
 use crate::execute::{AfterMerge, MergeAnswer, MergeOrder, after, order};
 use crate::incident::{ActiveMerge, EscalationReason, Fact, MergeLock, Outcome, StepError};
 use crate::reconcile::{Comparison, Matched};
@@ -101,16 +100,8 @@ pub(super) async fn authority(
             report.failures.len()
         )));
     }
-    let expected = Expectation {
-        incident: Some(snapshot.incident.clone()),
-        project: ledger.project.clone(),
-        head: snapshot.ledger.head.map(|digest| Head {
-            events: snapshot.ledger.appended,
-            digest,
-        }),
-    };
-    let envelopes = ledger.rows.iter().map(|row| row.envelope.as_slice());
-    let found = Authority::from_ledger(trust, &expected, envelopes, binding);
+    let expected = ledger.expectation();
+    let found = Authority::from_ledger(trust, &expected, ledger.envelopes(), binding);
     Ok(found.map_err(|error| error.to_string()))
 }
 

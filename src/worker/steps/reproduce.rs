@@ -9,7 +9,7 @@ use crate::change::{Oid, RepoPath};
 use crate::incident::{Fact, Outcome, Reproduction, StepError};
 use crate::workspace::TreeLimits;
 use crate::workspace::red_green::{TestLimits, run_tests};
-use crate::workspace::toolchain::{DetectedToolchain, Detection, detect};
+use crate::workspace::toolchain::{Detection, detect};
 
 pub(super) async fn reproduce(work: Work<'_>) -> Stepped {
     let clone = Clone::of(work.engine, &work.project.id, work.connector)?;

@@ -185,7 +185,8 @@ async fn the_tests_of_a_crate_run_without_a_network() {
         let source =
             "#[test] fn adds() { assert_eq!(1 + 1, 2) }\n#[test] fn fails() { assert_eq!(1, 2) }\n";
         std::fs::write(tree.path().join("src/lib.rs"), source).unwrap();
-        let mut command = Command::new(["cargo", "test", "--offline", "--lib"], tree.path());
+        // Not only `--lib`: the plain library is written by renaming between folders, which a ruleset can forbid.
+        let mut command = Command::new(["cargo", "test", "--offline"], tree.path());
         with_cargo(&mut command);
         let outcome = run(mode, &command).await.unwrap();
         assert_eq!(

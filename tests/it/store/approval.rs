@@ -107,7 +107,7 @@ on_both! {
     }
 
     /// Break it: split `approval::CONSUME` in two, a SELECT with the conditions and an UPDATE by `token` alone, and take the
-    /// lock on the incident after them.
+    /// lock on the incident after them; on SQLite also begin with a plain BEGIN.
     async fn of_twenty_five_that_use_one_link_at_once_one_wins(world) {
         let (claim, snapshot, token) = world.asked("test").await;
         let uses: Vec<_> = (0..25)
@@ -138,7 +138,7 @@ on_both! {
         let (claim, snapshot) = world.claimed("test").await;
         let token = TokenHash(Sha256Digest::of(b"token"));
         let mut other = request();
-        other.binding.title = "Another".to_owned();
+        other.binding.title.push_str(", but another");
         let outcome = Outcome {
             link: Some(world.link(&other, token, after(3600))),
             facts: vec![Fact::Requested { request: Box::new(request()) }],

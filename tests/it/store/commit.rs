@@ -1,5 +1,7 @@
 //! One step, one transaction: all of it or nothing.
 
+use std::task::Poll;
+
 use caretaker::incident::{AuditEvent, ClosedReason, EvidenceDocument, Notice, NoticeEvent, Stage};
 use caretaker::store::StoreError;
 
@@ -23,6 +25,21 @@ fn appended(draft: &Draft) -> Outcome {
         envelope: Some(signed(draft)),
         ..Outcome::default()
     }
+}
+
+/// Drops a task once it has waited that often.
+async fn dying<T>(task: impl Future<Output = T>, waits: u64) -> Option<T> {
+    let mut task = std::pin::pin!(task);
+    let mut left = waits;
+    std::future::poll_fn(move |context| match task.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending if left == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            left -= 1;
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 on_both! {
@@ -150,6 +167,57 @@ on_both! {
         let outcome = Outcome::fact(Fact::CleanedUp);
         let commit = world.store.commit(&claim, &other, &outcome, NOW, LEASE).await;
         assert!(refusal(commit).contains("the lease is on"));
+    }
+
+    async fn of_many_commits_over_one_snapshot_one_is_written(world) {
+        let (claim, snapshot) = world.claimed("test").await;
+        let first = draft(&snapshot.incident, 0, None, "first");
+        let commits: Vec<_> = (0..10)
+            .map(|_| {
+                let (store, claim, snapshot) = (world.store.clone(), claim.clone(), snapshot.clone());
+                let outcome = drafted(&first);
+                tokio::spawn(async move { store.commit(&claim, &snapshot, &outcome, NOW, LEASE).await.unwrap() })
+            })
+            .collect();
+        let mut done = 0;
+        for commit in commits {
+            match commit.await.unwrap() {
+                Commit::Done(_) => done += 1,
+                other => assert_eq!(other, Commit::Lost),
+            }
+        }
+        assert_eq!((done, world.snapshot(&claim.incident).await.ledger.drafted), (1, 1));
+    }
+
+    /// The worker's task is dropped at every point at which it waits for the database.
+    async fn a_commit_that_dies_half_way_is_written_whole_or_not_at_all(world) {
+        let (claim, mut snapshot) = world.claimed("test").await;
+        let mut prev = None;
+        let (mut died, mut written) = (0, 0);
+        for waits in 0..40 {
+            let next = draft(&claim.incident, snapshot.ledger.drafted, prev, "gap");
+            let outcome = Outcome {
+                facts: vec![Fact::Recovered { run_id: waits }],
+                envelope: Some(signed(&next)),
+                drafts: vec![next.clone()],
+                notices: vec![Notice { event: NoticeEvent::Notice, text: String::new() }],
+                ..Outcome::default()
+            };
+            let commit = world.store.commit(&claim, &snapshot, &outcome, NOW, LEASE);
+            died += u64::from(dying(commit, waits).await.is_none());
+            // Waits for whatever the database was still told to do.
+            assert!(world.store.extend(&claim, NOW, LEASE).await.unwrap());
+            let found = world.snapshot(&claim.incident).await;
+            if found != snapshot {
+                assert_eq!(found, snapshot.after(&outcome, NOW));
+                (snapshot, prev, written) = (found, Some(next.pae), written + 1);
+            }
+        }
+        assert!(died > 0 && written > 0, "{died} died, {written} were written");
+        let scope = world.store.within(&world.project.organisation);
+        let ledger = scope.ledger(&claim.incident).await.unwrap().unwrap();
+        assert_eq!((ledger.rows.len(), ledger.chain.next_seq), (written, written as u64));
+        assert_eq!(world.store.due_notices(NOW, 999).await.unwrap().len(), 1 + written);
     }
 
     async fn stage_and_reason_follow_the_facts(world) {

@@ -11,10 +11,8 @@ use super::*;
 struct Gift {
     facts: Vec<Fact>,
     drafts: usize,
-    sign: bool,
-    link: bool,
-    freeze: bool,
-    audit: bool,
+    /// A signature, a link, a freeze, an audit event.
+    extras: [bool; 4],
 }
 
 fn any_fact() -> impl Strategy<Value = Fact> {
@@ -61,21 +59,17 @@ fn any_fact() -> impl Strategy<Value = Fact> {
 
 fn any_gift() -> impl Strategy<Value = Gift> {
     let facts = prop::collection::vec(any_fact(), 0..3);
-    (facts, 0..3_usize, any::<[bool; 4]>()).prop_map(
-        |(facts, drafts, [sign, link, freeze, audit])| Gift {
-            facts,
-            drafts,
-            sign,
-            link,
-            freeze,
-            audit,
-        },
-    )
+    (facts, 0..3_usize, any::<[bool; 4]>()).prop_map(|(facts, drafts, extras)| Gift {
+        facts,
+        drafts,
+        extras,
+    })
 }
 
 impl World {
     /// The gift as an outcome that the incident can take. `drafts` are those made so far.
     fn fitted(&self, gift: &Gift, snapshot: &Snapshot, drafts: &mut Vec<Draft>) -> Outcome {
+        let [sign, link, freeze, audit] = gift.extras;
         let mut known: Vec<&str> = snapshot.facts.iter().map(|one| one.fact.kind()).collect();
         let mut facts = Vec::new();
         for fact in &gift.facts {
@@ -93,9 +87,9 @@ impl World {
         let mut outcome = Outcome {
             facts,
             drafts: drafts[first..].to_vec(),
-            envelope: drafts.get(appended).filter(|_| gift.sign).map(signed),
-            freeze: gift.freeze.then(|| "frozen".to_owned()),
-            audit: if gift.audit {
+            envelope: drafts.get(appended).filter(|_| sign).map(signed),
+            freeze: freeze.then(|| "frozen".to_owned()),
+            audit: if audit {
                 vec![AuditEvent {
                     kind: "tried",
                     detail: String::new(),
@@ -105,7 +99,7 @@ impl World {
             },
             ..Outcome::default()
         };
-        if gift.link && !stage(&snapshot.after(&outcome, NOW)).is_final() {
+        if link && !stage(&snapshot.after(&outcome, NOW)).is_final() {
             let entropy = [u8::try_from(snapshot.version).unwrap(); 10];
             let approval = ApprovalId::new(NOW, entropy);
             let named = format!("{}{approval}", snapshot.incident);

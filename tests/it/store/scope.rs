@@ -44,7 +44,7 @@ on_both! {
 
         let (incident, digest) = (&snapshot.incident, document.digest());
         let owner = world.store.within(&world.project.organisation);
-        assert_eq!(owner.projects().await.unwrap(), [world.project.clone()]);
+        assert_eq!(owner.projects().await.unwrap(), std::slice::from_ref(&world.project));
         assert!(owner.project(&world.project.id).await.unwrap().is_some());
         assert_eq!(owner.incidents().await.unwrap().len(), 1);
         assert!(owner.incident(incident).await.unwrap().is_some());
@@ -57,7 +57,7 @@ on_both! {
         assert!(owner.timeline(incident).await.unwrap().is_some());
 
         let other = world.store.within(&stranger.organisation);
-        assert_eq!(other.projects().await.unwrap(), [stranger.clone()]);
+        assert_eq!(other.projects().await.unwrap(), std::slice::from_ref(&stranger));
         assert_eq!(other.project(&world.project.id).await.unwrap(), None);
         assert_eq!(other.incidents().await.unwrap(), []);
         assert_eq!(other.incident(incident).await.unwrap(), None);

@@ -1,0 +1,197 @@
+//! Putting the parts together as the configuration says.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+
+use super::installation::Installation;
+use crate::agent::{Coder, CommandCoder, ScriptedCoder};
+use crate::change::Sha256Digest;
+use crate::clock::{Clock as _, SystemClock};
+use crate::config::{Adapter, Configuration, Github, Notifier, SandboxMode};
+use crate::connector::Connector;
+use crate::connector::github::{GithubConnector, GithubOptions};
+use crate::notify::{Notifiers, Webhook};
+use crate::sandbox::{Limits, Mode, Sandbox};
+use crate::signer::{Keyring, system_randomness};
+use crate::store::{Project, Store};
+use crate::worker::{Connectors, Engine, Links, Settings, Time, Tools};
+use crate::workspace::Identity;
+
+/// How long one call to the provider may take.
+const CALL_DEADLINE: Duration = Duration::from_secs(30);
+/// How long a claim lasts without a sign of life.
+const LEASE: Duration = Duration::from_mins(1);
+
+/// Opens the configured database for writing, and makes sure that it knows the organisation whose keys these are.
+pub(super) async fn open_store(
+    configuration: &Configuration,
+    keyring: &Keyring,
+) -> anyhow::Result<Store> {
+    let store = Store::open(configuration.database.secret()).await?;
+    let now = store.now().await?;
+    let organisation = keyring.organisation();
+    store
+        .ensure_organisation(organisation, organisation.as_str(), now)
+        .await?;
+    Ok(store)
+}
+
+/// Opens the keys.
+pub(super) fn open_keys(installation: &Installation) -> anyhow::Result<Arc<Keyring>> {
+    let Installation {
+        configuration,
+        environment,
+    } = installation;
+    let keyring = Keyring::open(configuration, environment, SystemClock.now())?;
+    Ok(Arc::new(keyring))
+}
+
+/// A worker's means, as configured.
+pub(super) async fn engine(
+    configuration: &Configuration,
+    store: Store,
+    keys: Arc<Keyring>,
+    public_url: String,
+) -> anyhow::Result<Engine> {
+    let launcher = std::env::current_exe().context("finding caretaker's own program file")?;
+    let mode = match configuration.sandbox.mode {
+        SandboxMode::Auto => Mode::Auto,
+        SandboxMode::Bubblewrap => Mode::Bubblewrap,
+        SandboxMode::Landlock => Mode::Landlock,
+        SandboxMode::None => Mode::None,
+    };
+    let sandbox = Arc::new(Sandbox::detect(mode, launcher.clone()).await?);
+    let connectors = GithubConnectors::new(configuration.github.clone(), &store, &keys);
+    Ok(Engine {
+        coder: coder(configuration, &sandbox)?,
+        connectors: Arc::new(connectors),
+        notifiers: notifiers(configuration)?,
+        sandbox,
+        store,
+        keys,
+        tools: Tools::of_process(),
+        links: Links::default(),
+        time: Time::Database,
+        random: system_randomness,
+        settings: Settings {
+            home: configuration.home.clone(),
+            launcher,
+            public_url: public_url.trim_end_matches('/').to_owned(),
+            link_ttl: Duration::from_secs(configuration.approvals.link_ttl_seconds.into()),
+            lease: LEASE,
+            tests: Limits::default(),
+            author: Identity {
+                name: "caretaker".to_owned(),
+                email: "caretaker@localhost".to_owned(),
+            },
+        },
+        failpoint: None,
+    })
+}
+
+fn coder(
+    configuration: &Configuration,
+    sandbox: &Arc<Sandbox>,
+) -> anyhow::Result<Option<Arc<dyn Coder>>> {
+    let agent = &configuration.agent;
+    Ok(match agent.adapter {
+        None => None,
+        Some(Adapter::Scripted) => Some(Arc::new(ScriptedCoder::for_demo()?)),
+        Some(Adapter::Command) => {
+            let file = configuration.file.as_deref();
+            let folder = file
+                .and_then(std::path::Path::parent)
+                .unwrap_or(&configuration.home);
+            let sandbox = Arc::clone(sandbox);
+            let coder = CommandCoder::new(&agent.command, folder, sandbox, Limits::default())?;
+            Some(Arc::new(coder))
+        }
+    })
+}
+
+fn notifiers(configuration: &Configuration) -> anyhow::Result<Notifiers> {
+    let mut list: Vec<Box<dyn crate::notify::Notifier>> = Vec::new();
+    for notifier in &configuration.notify {
+        match notifier {
+            Notifier::Webhook { url } => {
+                list.push(Box::new(Webhook::new(url.secret().clone(), CALL_DEADLINE)?));
+            }
+        }
+    }
+    Ok(Notifiers::new(list))
+}
+
+/// A connector for a repository at the configured provider.
+pub(super) fn github(
+    github: &Github,
+    full_name: &str,
+    token: secrecy::SecretString,
+    expected_repository_id: Option<String>,
+) -> Result<GithubConnector, String> {
+    let (owner, name) = full_name
+        .split_once('/')
+        .ok_or_else(|| format!("{full_name:?} is not OWNER/NAME"))?;
+    GithubConnector::new(GithubOptions {
+        api_url: github.api_url.as_str().to_owned(),
+        web_url: github.web_url.as_str().to_owned(),
+        git_url: github.git_url.as_str().to_owned(),
+        owner: owner.to_owned(),
+        name: name.to_owned(),
+        token,
+        expected_repository_id,
+        deadline: CALL_DEADLINE,
+        clock: Arc::new(SystemClock),
+    })
+    .map_err(|error| error.to_string())
+}
+
+/// Connectors by project and sealed credential: a project registered again gets another.
+type Made = BTreeMap<(String, Sha256Digest), Arc<dyn Connector>>;
+
+/// Makes GitHub connectors from stored credentials.
+pub(super) struct GithubConnectors {
+    github: Github,
+    store: Store,
+    keys: Arc<Keyring>,
+    made: Mutex<Made>,
+}
+
+impl GithubConnectors {
+    pub(super) fn new(github: Github, store: &Store, keys: &Arc<Keyring>) -> Self {
+        Self {
+            github,
+            store: store.clone(),
+            keys: Arc::clone(keys),
+            made: Mutex::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Connectors for GithubConnectors {
+    async fn of(&self, project: &Project) -> Result<Arc<dyn Connector>, String> {
+        let sealed = self.store.credential(&project.id).await;
+        let sealed = sealed.map_err(|error| error.to_string())?.ok_or_else(|| {
+            format!(
+                "project {} has no stored credential; register it again",
+                project.id
+            )
+        })?;
+        let key = (project.id.to_string(), Sha256Digest::of(&sealed));
+        let lock = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = lock().get(&key) {
+            return Ok(Arc::clone(made));
+        }
+        let token = self.keys.credentials().open(&project.id, &sealed);
+        let token = token.map_err(|error| error.to_string())?;
+        let id = Some(project.repository_id.clone());
+        let connector: Arc<dyn Connector> =
+            Arc::new(github(&self.github, &project.full_name, token, id)?);
+        lock().insert(key, Arc::clone(&connector));
+        Ok(connector)
+    }
+}

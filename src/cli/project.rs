@@ -1,0 +1,307 @@
+//! `caretaker project`.
+
+mod show;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand, ValueEnum};
+use secrecy::SecretString;
+use serde_json::json;
+
+use super::installation::Installation;
+use super::runtime::block_on;
+use super::{Verdict, assembly, print};
+use crate::approve::Principal;
+use crate::change::Sha256Digest;
+use crate::config::MAXIMUM_FILE_BYTES;
+use crate::connector::Connector;
+use crate::id::{Entropy, OrganisationId, ProjectId};
+use crate::onboard::{self, Office, Registered, Registration, WatchMode};
+use crate::signer::{CredentialSeal, system_randomness, trust_history};
+use crate::store::{Project, Store};
+
+/// The rules of a project that names none: those for an ecosystem that is not known.
+const STARTER_RULES: &str = include_str!("../../onboarding/rules/generic.yaml");
+const STARTER_NAME: &str = "the starter rules";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ProjectCommand {
+    /// Register a repository: reads it, and keeps a draft that a person confirms. Prints the draft's id and digest.
+    Register(RegisterArguments),
+    /// Confirm a draft: it is watched from now on.
+    Confirm(ConfirmArguments),
+    /// List every project.
+    List(ListArguments),
+    /// Show a project with its rules and its intent document.
+    Show(ProjectArguments),
+    /// Stop watching a project; incidents under way go on.
+    Pause(ProjectArguments),
+    /// Watch a paused project again.
+    Resume(ProjectArguments),
+}
+
+/// What is to be watched.
+#[derive(Debug, Args)]
+pub(super) struct RegisterArguments {
+    /// Address of the repository, as in `https://github.com/OWNER/NAME`.
+    url: String,
+    /// The environment variable that holds the token; it is read once and kept sealed.
+    #[arg(long, value_name = "VAR")]
+    token_env: String,
+    /// What is watched.
+    #[arg(long, value_enum, default_value_t = Watched::Ci)]
+    watch: Watched,
+    /// The rules file; without it, starter rules that a person should replace.
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// The intent document: what the project is for and what must not happen to it.
+    #[arg(long, value_name = "FILE")]
+    intent: Option<PathBuf>,
+    /// Who answers for the project and is asked for approvals, as in `mailto:owner@example.org`; else the current user.
+    #[arg(long, value_name = "PRINCIPAL")]
+    owner: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Watched {
+    /// CI runs.
+    Ci,
+    /// Health endpoints; not available yet.
+    Health,
+}
+
+/// Which draft.
+#[derive(Debug, Args)]
+pub(super) struct ConfirmArguments {
+    /// The project, as `project register` printed it.
+    project: ProjectId,
+    /// Confirm only the draft with this digest.
+    #[arg(long, value_name = "DIGEST")]
+    digest: Option<Sha256Digest>,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How to print.
+#[derive(Debug, Args)]
+pub(super) struct ListArguments {
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which project.
+#[derive(Debug, Args)]
+pub(super) struct ProjectArguments {
+    /// The project, as `project list` prints it.
+    project: ProjectId,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(command: &ProjectCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {
+    let installation = Installation::load(config)?;
+    block_on(async {
+        match command {
+            ProjectCommand::Register(arguments) => {
+                let registered = register(&installation, arguments).await?;
+                print_registered(&registered, arguments.json)
+            }
+            ProjectCommand::Confirm(arguments) => {
+                let (store, organisation) = open(&installation).await?;
+                let now = store.now().await?;
+                let (id, digest) = (&arguments.project, arguments.digest.as_ref());
+                let project = onboard::confirm(&store, &organisation, id, digest, now).await?;
+                say(&project, "is watched from now on", arguments.json)
+            }
+            ProjectCommand::List(arguments) => {
+                let (store, organisation) = open(&installation).await?;
+                let projects = store.within(&organisation).projects().await?;
+                print(&show::list(&projects, arguments.json))
+            }
+            ProjectCommand::Show(arguments) => {
+                let (store, organisation) = open(&installation).await?;
+                let project = onboard::find(&store, &organisation, &arguments.project).await?;
+                print(&show::one(&project, arguments.json))
+            }
+            ProjectCommand::Pause(arguments) => {
+                let (store, organisation) = open(&installation).await?;
+                let project = onboard::pause(&store, &organisation, &arguments.project).await?;
+                say(&project, "is not watched for now", arguments.json)
+            }
+            ProjectCommand::Resume(arguments) => {
+                let (store, organisation) = open(&installation).await?;
+                let project = onboard::resume(&store, &organisation, &arguments.project).await?;
+                say(&project, "is watched again", arguments.json)
+            }
+        }
+    })?;
+    Ok(Verdict::Done)
+}
+
+/// The database that is there, and its organisation.
+async fn open(installation: &Installation) -> anyhow::Result<(Store, OrganisationId)> {
+    let store = Store::open_existing(installation.configuration.database.secret()).await?;
+    let organisation = store.organisation().await?.context(
+        "the database holds no organisation; run `caretaker keys init` and register a project",
+    )?;
+    Ok((store, organisation))
+}
+
+/// Needs the trust root, for the organisation's name, and the key that seals credentials; none of the keys that sign.
+async fn register(
+    installation: &Installation,
+    arguments: &RegisterArguments,
+) -> anyhow::Result<Registered> {
+    let configuration = &installation.configuration;
+    let token = token(installation, &arguments.token_env)?;
+    let owner = owner(installation, arguments.owner.as_deref())?;
+    let (rules, rules_file) = match &arguments.rules {
+        Some(path) => (read(path, "rules")?, path.display().to_string()),
+        None => (STARTER_RULES.into(), STARTER_NAME.to_owned()),
+    };
+    let intent = match &arguments.intent {
+        Some(path) => String::from_utf8(read(path, "intent")?).with_context(|| {
+            format!(
+                "reading the intent document {}: it is not UTF-8",
+                path.display()
+            )
+        })?,
+        None => String::new(),
+    };
+    let organisation = organisation(installation)?;
+    let seal = CredentialSeal::read(configuration)?;
+    let store = Store::open(configuration.database.secret()).await?;
+    let now = store.now().await?;
+    store
+        .ensure_organisation(&organisation, organisation.as_str(), now)
+        .await?;
+    let connect = |full_name: &str, token| {
+        let made = assembly::github(&configuration.github, full_name, token, None)?;
+        Ok(Arc::new(made) as Arc<dyn Connector>)
+    };
+    let office = Office {
+        store: &store,
+        organisation: &organisation,
+        web_url: &configuration.github.web_url,
+        connect: &connect,
+        seal: &seal,
+    };
+    let registration = Registration {
+        url: &arguments.url,
+        token,
+        watch: match arguments.watch {
+            Watched::Ci => WatchMode::Ci,
+            Watched::Health => WatchMode::Health,
+        },
+        rules: &rules,
+        rules_file: &rules_file,
+        intent: &intent,
+        owner,
+    };
+    let mut entropy = Entropy::default();
+    system_randomness(&mut entropy)?;
+    let id = ProjectId::new(now, entropy);
+    let random = &mut system_randomness;
+    let mut registered = onboard::register(&office, &registration, id, random, now).await?;
+    if arguments.rules.is_none() {
+        let warning = "these are starter rules for any project; write rules of your own and register with --rules";
+        registered.warnings.insert(0, warning.to_owned());
+    }
+    Ok(registered)
+}
+
+fn organisation(installation: &Installation) -> anyhow::Result<OrganisationId> {
+    let trust = trust_history(&installation.configuration)?;
+    let name = trust.newest().document().org.as_str();
+    name.parse()
+        .with_context(|| format!("reading the trust root: its organisation is {name:?}"))
+}
+
+fn token(installation: &Installation, variable: &str) -> anyhow::Result<SecretString> {
+    let value = installation.environment.value(variable);
+    let value = value.with_context(|| {
+        format!(
+            "looking for the token: environment variable {variable} is not set or empty; set it to a token of the repository, and name the variable, not the token, with --token-env"
+        )
+    })?;
+    // A file's last line end often comes along.
+    Ok(SecretString::from(value.trim_end()))
+}
+
+fn owner(installation: &Installation, given: Option<&str>) -> anyhow::Result<Principal> {
+    if let Some(given) = given {
+        return given.parse().context("reading --owner");
+    }
+    let environment = &installation.environment;
+    let user = environment
+        .value("USER")
+        .or_else(|| environment.value("LOGNAME"))
+        .map_or_else(
+            || rustix::process::getuid().as_raw().to_string(),
+            str::to_owned,
+        );
+    format!("local:{user}")
+        .parse()
+        .context("naming the current user as owner; name another one with --owner")
+}
+
+/// An ordinary file that is not longer than such files are.
+fn read(path: &Path, what: &str) -> anyhow::Result<Vec<u8>> {
+    let reading = || format!("reading the {what} file {}", path.display());
+    let file = File::open(path).with_context(reading)?;
+    let ordinary = file.metadata().with_context(reading)?.is_file();
+    anyhow::ensure!(ordinary, "{}: it is no ordinary file", reading());
+    let mut bytes = Vec::new();
+    file.take(MAXIMUM_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .with_context(reading)?;
+    anyhow::ensure!(
+        bytes.len() as u64 <= MAXIMUM_FILE_BYTES,
+        "{}: it is longer than {MAXIMUM_FILE_BYTES} bytes",
+        reading()
+    );
+    Ok(bytes)
+}
+
+fn print_registered(registered: &Registered, as_json: bool) -> anyhow::Result<()> {
+    let Registered { project, warnings } = registered;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    if as_json {
+        let document = json!({
+            "id": project.id,
+            "draft_digest": project.draft_digest,
+            "warnings": warnings,
+        });
+        return print(&document.to_string());
+    }
+    let mut lines = vec![
+        format!("{}  {}  (draft)", project.id, project.full_name),
+        format!("draft digest {}", project.draft_digest),
+    ];
+    lines.extend(warnings.iter().map(|warning| format!("note: {warning}")));
+    lines.push(format!(
+        "look at it with `caretaker project show {id}`, then `caretaker project confirm {id} --digest {digest}`",
+        id = project.id,
+        digest = project.draft_digest
+    ));
+    print(&lines.join("\n"))
+}
+
+fn say(project: &Project, what: &str, as_json: bool) -> anyhow::Result<()> {
+    if as_json {
+        return print(&show::one(project, true));
+    }
+    print(&format!("{} {} {what}", project.id, project.full_name))
+}

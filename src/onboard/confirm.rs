@@ -1,0 +1,122 @@
+//! What a person confirms, and what they do with a project afterwards.
+
+use serde::Serialize;
+
+use super::OnboardError;
+use crate::change::Sha256Digest;
+use crate::clock::Millis;
+use crate::id::{OrganisationId, ProjectId};
+use crate::store::{Project, ProjectState, Store};
+
+/// Everything that a person confirms. Its members stand in alphabetical order, so that its JSON is canonical.
+#[derive(Serialize)]
+struct DraftDocument<'a> {
+    full_name: &'a str,
+    host: &'a str,
+    intent: &'a str,
+    organisation: &'a str,
+    owner: &'a str,
+    project: &'a str,
+    repository_id: &'a str,
+    rules: Sha256Digest,
+    url: &'a str,
+    watch: &'static str,
+}
+
+/// SHA-256 over the canonical JSON of what a person confirms: members sorted, no white space.
+pub fn draft_digest(project: &Project) -> Sha256Digest {
+    let document = DraftDocument {
+        full_name: &project.full_name,
+        host: &project.host,
+        intent: &project.intent,
+        organisation: project.organisation.as_str(),
+        owner: project.owner.as_str(),
+        project: project.id.as_str(),
+        repository_id: &project.repository_id,
+        // Break it: take the stored `rules_digest` instead; rules that were changed in the database are then confirmed.
+        rules: Sha256Digest::of(project.rules.as_bytes()),
+        url: &project.url,
+        watch: "ci",
+    };
+    // Text and digests always serialise; were that ever untrue, no digest would match.
+    Sha256Digest::of(&serde_json::to_vec(&document).unwrap_or_default())
+}
+
+/// A project of this organisation.
+///
+/// # Errors
+/// There is none, or the store fails.
+pub async fn find(
+    store: &Store,
+    organisation: &OrganisationId,
+    id: &ProjectId,
+) -> Result<Project, OnboardError> {
+    let found = store.within(organisation).project(id).await?;
+    found.ok_or_else(|| OnboardError::Absent(id.clone()))
+}
+
+/// Makes a draft a watched project. `shown` is the digest of the draft that the person has seen, when they name one.
+///
+/// # Errors
+/// There is no such draft, it is another one than was shown, it was changed in the store, or its repository is watched already.
+pub async fn confirm(
+    store: &Store,
+    organisation: &OrganisationId,
+    id: &ProjectId,
+    shown: Option<&Sha256Digest>,
+    now: Millis,
+) -> Result<Project, OnboardError> {
+    let project = find(store, organisation, id).await?;
+    if let Some(expected) = shown
+        && *expected != project.draft_digest
+    {
+        return Err(OnboardError::OtherDraft {
+            project: project.id,
+            expected: *expected,
+            found: project.draft_digest,
+        });
+    }
+    let rules = Sha256Digest::of(project.rules.as_bytes());
+    if draft_digest(&project) != project.draft_digest || rules != project.rules_digest {
+        return Err(OnboardError::Changed {
+            project: project.id,
+        });
+    }
+    store.confirm_project(&project, now).await?;
+    find(store, organisation, id).await
+}
+
+/// Stops watching a project; incidents under way go on.
+///
+/// # Errors
+/// There is no such project, or it is not confirmed.
+pub async fn pause(
+    store: &Store,
+    organisation: &OrganisationId,
+    id: &ProjectId,
+) -> Result<Project, OnboardError> {
+    set(store, organisation, id, ProjectState::Paused).await
+}
+
+/// Watches a paused project again.
+///
+/// # Errors
+/// There is no such project, or it was never confirmed.
+pub async fn resume(
+    store: &Store,
+    organisation: &OrganisationId,
+    id: &ProjectId,
+) -> Result<Project, OnboardError> {
+    set(store, organisation, id, ProjectState::Confirmed).await
+}
+
+async fn set(
+    store: &Store,
+    organisation: &OrganisationId,
+    id: &ProjectId,
+    state: ProjectState,
+) -> Result<Project, OnboardError> {
+    let project = find(store, organisation, id).await?;
+    store.set_project_state(&project, state).await?;
+    find(store, organisation, id).await
+}

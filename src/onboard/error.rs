@@ -1,0 +1,104 @@
+//! Why a project is not registered, confirmed, paused or resumed. Nothing is half done: the draft is written last, at once.
+
+use super::RepositoryAddressError;
+use crate::change::Sha256Digest;
+use crate::config::RulesFileError;
+use crate::connector::ConnectorError;
+use crate::id::ProjectId;
+use crate::signer::CredentialError;
+use crate::store::StoreError;
+
+/// Why it was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum OnboardError {
+    /// The address names no repository of the configured provider.
+    #[error(transparent)]
+    Address(#[from] RepositoryAddressError),
+    /// What this version cannot watch.
+    #[error(
+        "registering: watching health endpoints is not available yet; leave --watch out to watch CI runs"
+    )]
+    HealthUnavailable,
+    /// The rules cannot be used; the message has file, line and column.
+    #[error(transparent)]
+    Rules(#[from] RulesFileError),
+    /// The rules are no text.
+    #[error("reading the rules {file}: they are not UTF-8; save the file as UTF-8")]
+    RulesText {
+        /// The file's name.
+        file: String,
+    },
+    /// The intent document cannot be kept.
+    #[error("reading the intent document: it {problem}")]
+    Intent {
+        /// What is wrong, and the mend.
+        problem: String,
+    },
+    /// No connector for this repository and credential.
+    #[error("registering {repository}: {reason}")]
+    Connector {
+        /// `OWNER/NAME`.
+        repository: String,
+        /// Why, with the mend.
+        reason: String,
+    },
+    /// The repository cannot be read with this credential.
+    #[error("registering {repository}: {source}")]
+    Provider {
+        /// `OWNER/NAME`.
+        repository: String,
+        /// What the connector says.
+        source: ConnectorError,
+    },
+    /// Nothing can be merged there.
+    #[error(
+        "registering {repository}: it is archived, so nothing can be merged; unarchive it first"
+    )]
+    Archived {
+        /// `OWNER/NAME`.
+        repository: String,
+    },
+    /// The branch that the rules name is not there.
+    #[error(
+        "registering {repository}: the rules say base: {base}, and there is no such branch; the repository's default branch is {default_branch}"
+    )]
+    Base {
+        /// `OWNER/NAME`.
+        repository: String,
+        /// The branch in the rules.
+        base: String,
+        /// The provider's default branch.
+        default_branch: String,
+    },
+    /// The credential cannot be sealed.
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
+    /// There is no such project.
+    #[error(
+        "looking for project {0}: there is none; `caretaker project list` shows those there are"
+    )]
+    Absent(ProjectId),
+    /// The draft is another one than the person saw.
+    #[error(
+        "confirming project {project}: its draft has digest {found}, not {expected}; look at it with `caretaker project show {project}` and confirm that digest"
+    )]
+    OtherDraft {
+        /// The project.
+        project: ProjectId,
+        /// What the person confirms.
+        expected: Sha256Digest,
+        /// What is stored.
+        found: Sha256Digest,
+    },
+    /// The stored draft does not have the digest that was written with it.
+    #[error(
+        "confirming project {project}: its stored draft was changed after it was registered; register the repository again"
+    )]
+    Changed {
+        /// The project.
+        project: ProjectId,
+    },
+    /// The store fails or refuses.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,219 @@
+//! `caretaker forge` and `caretaker project` as their users meet them: separate processes, an environment, exit codes.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+fn command(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_caretaker"));
+    command
+        .args(arguments)
+        .current_dir(home)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("USER", "tester")
+        .env("CARETAKER_HOME", home)
+        .stdin(Stdio::null());
+    command
+}
+
+fn output(mut command: Command) -> (Option<i32>, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// A forge as a process, which ends with the test.
+struct ForgeProcess {
+    child: Child,
+    document: Value,
+}
+
+impl ForgeProcess {
+    fn start(home: &Path, plants: &[&str]) -> Self {
+        let mut arguments = vec!["forge", "--dir", "forge", "--listen", "127.0.0.1:0"];
+        for plant in plants {
+            arguments.extend(["--plant", plant]);
+        }
+        let mut command = command(home, &arguments);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let document = serde_json::from_str(&line).unwrap();
+        Self { child, document }
+    }
+
+    fn text(&self, member: &str) -> &str {
+        self.document[member].as_str().unwrap()
+    }
+
+    /// Asks it to end; its exit code.
+    fn terminate(mut self) -> Option<i32> {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for ForgeProcess {
+    fn drop(&mut self) {
+        // It may have ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+#[test]
+fn the_forge_says_where_it_is_serves_and_ends_when_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let forge = ForgeProcess::start(folder.path(), &["red-test", "denied-path"]);
+    let url = forge.text("url");
+    assert!(url.starts_with("http://127.0.0.1:") && forge.text("logs_url") != url);
+    assert_eq!(forge.text("repository"), format!("{url}/acme/percent"));
+    assert!(forge.document["run"].is_u64() && !forge.text("token").is_empty());
+    assert_eq!(
+        forge.document["planted"][1]["full_name"],
+        json!("acme/session")
+    );
+
+    let port = url.trim_start_matches("http://");
+    let arguments = ["forge", "--dir", "other", "--listen", port];
+    let (code, out, error) = output(command(folder.path(), &arguments));
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(error.contains("choose a free port"), "{error}");
+    let arguments = ["forge", "--dir", "forge", "--listen", "127.0.0.1:0"];
+    let (code, _, error) = output(command(folder.path(), &arguments));
+    assert!(code == Some(1) && error.contains("not empty"), "{error}");
+    for wrong in [
+        &["--listen", "nowhere"][..],
+        &["--listen", "127.0.0.1:0", "--plant", "x"],
+    ] {
+        let mut arguments = vec!["forge", "--dir", "third"];
+        arguments.extend(wrong);
+        assert_eq!(output(command(folder.path(), &arguments)).0, Some(2));
+    }
+    assert_eq!(forge.terminate(), Some(0));
+}
+
+#[test]
+fn a_project_is_registered_shown_confirmed_and_paused() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    let forge = ForgeProcess::start(home, &["red-test"]);
+    let url = forge.text("url");
+    let configuration = json!({"github": {"api_url": url, "web_url": url, "git_url": url}});
+    std::fs::write(home.join("caretaker.yaml"), configuration.to_string()).unwrap();
+    std::fs::write(home.join("rules.yaml"), "denied: ['src/auth/**']\n").unwrap();
+    std::fs::write(home.join("intent.md"), "Keep it correct.\u{1b}[2J\n").unwrap();
+    let project = |arguments: &[&str]| {
+        let mut all = vec!["project"];
+        all.extend(arguments);
+        let mut command = command(home, &all);
+        command.env("FORGE_TOKEN", forge.text("token"));
+        output(command)
+    };
+    let repository = forge.text("repository");
+    let register = [
+        "register",
+        repository,
+        "--token-env",
+        "FORGE_TOKEN",
+        "--rules",
+        "rules.yaml",
+        "--intent",
+        "intent.md",
+        "--owner",
+        "owner@example.org",
+        "--json",
+    ];
+
+    let (code, _, error) = project(&register);
+    assert!(
+        code == Some(1) && error.contains("caretaker keys init"),
+        "{error}"
+    );
+    let (code, _, error) = project(&["list"]);
+    assert!(
+        code == Some(1) && error.contains("project register"),
+        "{error}"
+    );
+    let (code, _, error) = output(command(home, &["keys", "init"]));
+    assert_eq!(code, Some(0), "{error}");
+
+    let (code, out, error) = project(&register);
+    assert_eq!(code, Some(0), "{error}");
+    let draft: Value = serde_json::from_str(&out).unwrap();
+    let (id, digest) = (
+        draft["id"].as_str().unwrap(),
+        draft["draft_digest"].as_str().unwrap(),
+    );
+    let listed = || -> Value {
+        let (_, out, _) = project(&["list", "--json"]);
+        serde_json::from_str::<Value>(&out).unwrap()["projects"][0].clone()
+    };
+    assert_eq!(
+        (&listed()["state"], &listed()["owner"]),
+        (&json!("draft"), &json!("mailto:owner@example.org"))
+    );
+    let (_, shown, _) = project(&["show", id]);
+    assert!(
+        shown.contains("src/auth/**") && shown.contains(digest),
+        "{shown}"
+    );
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+
+    let (code, _, error) = project(&["confirm", id, "--digest", &"0".repeat(64)]);
+    assert!(
+        code == Some(1) && error.contains("confirm that digest"),
+        "{error}"
+    );
+    assert_eq!(listed()["state"], "draft");
+    assert_eq!(project(&["confirm", id, "--digest", digest]).0, Some(0));
+    assert_eq!(listed()["state"], "confirmed");
+    assert_eq!(project(&["pause", id]).0, Some(0));
+    assert_eq!(listed()["state"], "paused");
+    let (_, out, _) = project(&["resume", id, "--json"]);
+    let resumed: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(resumed["state"], "confirmed");
+
+    // The token lies nowhere in the clear.
+    let database = std::fs::read(home.join("caretaker.db")).unwrap();
+    let token = forge.text("token").as_bytes();
+    assert!(!database.windows(token.len()).any(|piece| piece == token));
+}
+
+#[test]
+fn wrong_words_are_told_apart_from_what_cannot_be_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = |arguments: &[&str]| {
+        let mut all = vec!["project"];
+        all.extend(arguments);
+        output(command(folder.path(), &all))
+    };
+    let register = |more: &[&str]| {
+        let mut all = vec!["register", "https://github.com/acme/widget"];
+        all.extend(more);
+        project(&all)
+    };
+    assert_eq!(register(&[]).0, Some(2));
+    assert_eq!(project(&["confirm", "prj-short"]).0, Some(2));
+    let (code, _, error) = register(&["--token-env", "NOT_SET"]);
+    assert!(code == Some(1) && error.contains("NOT_SET"), "{error}");
+    let (code, _, error) = register(&["--token-env", "PATH", "--rules", "absent.yaml"]);
+    assert!(code == Some(1) && error.contains("absent.yaml"), "{error}");
+    let (code, _, error) = register(&["--token-env", "PATH", "--rules", "."]);
+    assert!(
+        code == Some(1) && error.contains("ordinary file"),
+        "{error}"
+    );
+    let (code, _, error) = register(&["--token-env", "PATH", "--owner", "nobody"]);
+    assert!(code == Some(1) && error.contains("--owner"), "{error}");
+}

@@ -1,0 +1,5 @@
+//! From runs at the provider to observations in the store.
+
+mod classification;
+mod polling;
+mod provider;

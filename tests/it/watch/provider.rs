@@ -1,0 +1,222 @@
+//! A provider and a store in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use caretaker::approve::Binding;
+use caretaker::change::Oid;
+use caretaker::clock::Millis;
+use caretaker::connector::{
+    Connector, ConnectorError, GitRemote, JobLog, JobView, NewPull, PullView, RepositoryView,
+    RunView,
+};
+use caretaker::execute::{MergeAnswer, MergeOrder};
+use caretaker::id::{ExecutionId, IncidentId, ProjectId};
+use caretaker::incident::Failure;
+use caretaker::reconcile::LandedView;
+use caretaker::store::Observed;
+use caretaker::watch::{Observations, RecordError, Success};
+
+pub(super) fn commit() -> Oid {
+    "a".repeat(40).parse().unwrap()
+}
+
+pub(super) fn project() -> ProjectId {
+    ProjectId::new(Millis(1), [7; 10])
+}
+
+/// A completed run of workflow 5 for a push to `main`.
+pub(super) fn run(id: u64, conclusion: &str) -> RunView {
+    RunView {
+        id,
+        attempt: 1,
+        workflow_id: 5,
+        workflow: Some("CI".to_owned()),
+        event: "push".to_owned(),
+        branch: Some("main".to_owned()),
+        head_commit: commit(),
+        own_repository: true,
+        status: "completed".to_owned(),
+        conclusion: Some(conclusion.to_owned()),
+        url: None,
+    }
+}
+
+pub(super) fn job(name: &str, conclusion: &str, steps: u64) -> JobView {
+    JobView {
+        id: 900,
+        name: name.to_owned(),
+        conclusion: Some(conclusion.to_owned()),
+        steps,
+    }
+}
+
+/// Runs and jobs, as a provider would list them.
+#[derive(Default)]
+pub(super) struct Provider {
+    pub(super) runs: Mutex<Vec<RunView>>,
+    pub(super) jobs: Mutex<BTreeMap<(u64, u64), Vec<JobView>>>,
+    /// Jobs of these runs cannot be read.
+    pub(super) broken: Mutex<BTreeMap<u64, fn() -> ConnectorError>>,
+    pub(super) pages: Mutex<Vec<u32>>,
+    pub(super) page_length: usize,
+}
+
+impl Provider {
+    pub(super) fn new() -> Self {
+        Self {
+            page_length: 100,
+            ..Self::default()
+        }
+    }
+
+    /// Adds or replaces a run and the jobs of this attempt.
+    pub(super) fn put(&self, run: RunView, jobs: &[JobView]) {
+        let mut runs = self.runs.lock().unwrap();
+        self.jobs
+            .lock()
+            .unwrap()
+            .insert((run.id, run.attempt), jobs.to_vec());
+        runs.retain(|known| known.id != run.id);
+        runs.push(run);
+        runs.sort_by_key(|run| std::cmp::Reverse(run.id));
+    }
+
+    fn no(action: &str) -> ConnectorError {
+        ConnectorError::Refused {
+            action: action.to_owned(),
+            reason: "not in this test".to_owned(),
+        }
+    }
+}
+
+#[async_trait]
+impl Connector for Provider {
+    fn host(&self) -> &'static str {
+        "memory"
+    }
+    fn git_remote(&self) -> GitRemote {
+        GitRemote {
+            url: String::new(),
+            token: None,
+        }
+    }
+    async fn repository(&self) -> Result<RepositoryView, ConnectorError> {
+        Err(Self::no("repository"))
+    }
+    async fn runs(&self, page: u32) -> Result<Vec<RunView>, ConnectorError> {
+        self.pages.lock().unwrap().push(page);
+        let runs = self.runs.lock().unwrap();
+        let start = (page as usize - 1) * self.page_length;
+        Ok(runs
+            .iter()
+            .skip(start)
+            .take(self.page_length)
+            .cloned()
+            .collect())
+    }
+    async fn jobs(&self, run: u64, attempt: u64) -> Result<Vec<JobView>, ConnectorError> {
+        if let Some(error) = self.broken.lock().unwrap().get(&run) {
+            return Err(error());
+        }
+        let jobs = self.jobs.lock().unwrap().get(&(run, attempt)).cloned();
+        jobs.ok_or_else(|| Self::no("jobs"))
+    }
+    async fn job_log(&self, _: u64, _: usize) -> Result<JobLog, ConnectorError> {
+        Err(Self::no("job_log"))
+    }
+    async fn branch(&self, _: &str) -> Result<Option<Oid>, ConnectorError> {
+        Err(Self::no("branch"))
+    }
+    async fn find_pull(&self, _: &str) -> Result<Option<PullView>, ConnectorError> {
+        Err(Self::no("find_pull"))
+    }
+    async fn open_pull(&self, _: &NewPull) -> Result<PullView, ConnectorError> {
+        Err(Self::no("open_pull"))
+    }
+    async fn pull(&self, _: u64) -> Result<PullView, ConnectorError> {
+        Err(Self::no("pull"))
+    }
+    async fn live(&self, _: &Binding) -> Result<caretaker::reconcile::LiveView, ConnectorError> {
+        Err(Self::no("live"))
+    }
+    async fn merge(&self, _: &MergeOrder) -> Result<MergeAnswer, ConnectorError> {
+        Err(Self::no("merge"))
+    }
+    async fn landed(&self, _: &Binding, _: &ExecutionId) -> Result<LandedView, ConnectorError> {
+        Err(Self::no("landed"))
+    }
+    async fn close_pull(&self, _: u64, _: &str) -> Result<(), ConnectorError> {
+        Err(Self::no("close_pull"))
+    }
+    async fn delete_branch(&self, _: &str) -> Result<(), ConnectorError> {
+        Err(Self::no("delete_branch"))
+    }
+}
+
+/// What was written down.
+#[derive(Default)]
+pub(super) struct Book {
+    pub(super) seen: Mutex<BTreeSet<(u64, u64)>>,
+    jobs: Mutex<BTreeSet<(u64, u64, Option<String>)>>,
+    /// Key and incident of what is open.
+    pub(super) open: Mutex<BTreeMap<String, IncidentId>>,
+    pub(super) failures: Mutex<Vec<Failure>>,
+    pub(super) recovered: Mutex<Vec<String>>,
+    /// Writing fails after so many more writes.
+    pub(super) writes_left: Mutex<Option<u32>>,
+}
+
+impl Book {
+    fn write(&self) -> Result<(), RecordError> {
+        let mut left = self.writes_left.lock().unwrap();
+        match left.as_mut() {
+            Some(0) => Err("the disk is full".into()),
+            Some(count) => {
+                *count -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Observations for Book {
+    async fn seen(&self, run: u64, attempt: u64) -> Result<bool, RecordError> {
+        Ok(self.seen.lock().unwrap().contains(&(run, attempt)))
+    }
+    async fn mark_seen(&self, run: u64, attempt: u64, _: Millis) -> Result<(), RecordError> {
+        self.write()?;
+        self.seen.lock().unwrap().insert((run, attempt));
+        Ok(())
+    }
+    async fn observe(
+        &self,
+        failure: &Failure,
+        id: IncidentId,
+        _: Millis,
+    ) -> Result<Observed, RecordError> {
+        self.write()?;
+        let job = (failure.run_id, failure.attempt, failure.job.clone());
+        if !self.jobs.lock().unwrap().insert(job) {
+            return Ok(Observed::Known);
+        }
+        self.failures.lock().unwrap().push(failure.clone());
+        let mut open = self.open.lock().unwrap();
+        let key = failure.key(&project());
+        if let Some(known) = open.get(&key) {
+            return Ok(Observed::Attached(known.clone()));
+        }
+        open.insert(key, id.clone());
+        Ok(Observed::Opened(id))
+    }
+    async fn observe_success(&self, key: &str, _: &Success, _: Millis) -> Result<(), RecordError> {
+        self.write()?;
+        if self.open.lock().unwrap().remove(key).is_some() {
+            self.recovered.lock().unwrap().push(key.to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! The main job, from a failing run to a proven merge, and how it ends otherwise.
+
+use caretaker::approve::HumanDecision;
+use caretaker::forge::Plant;
+use caretaker::incident::Stage;
+
+use super::world::{Seed, Setting, World};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_test_is_fixed_approved_merged_and_proven() {
+    let world = World::new(Setting::default()).await;
+    assert_eq!(
+        world.settle().await,
+        Stage::AwaitingApproval,
+        "{:#?}",
+        world.snapshot().await.escalation()
+    );
+    assert_eq!(
+        world.events().await,
+        ["proposal", "policy-decision"],
+        "{:#?}",
+        world.snapshot().await.facts
+    );
+    world.answer(HumanDecision::Approve).await;
+    assert_eq!(
+        world.settle().await,
+        Stage::Resolved,
+        "{:#?}",
+        world.snapshot().await.facts
+    );
+    assert_eq!(
+        world.events().await,
+        ["proposal", "policy-decision", "approval", "execution"]
+    );
+    let pulls = world.planted.repository.pulls().unwrap();
+    assert_eq!(pulls.len(), 1);
+    let merged = pulls[0].merge_commit.as_ref().expect("it is merged");
+    let tip = world.planted.repository.tip("main").unwrap();
+    assert_eq!(&tip, merged);
+    let file = world.planted.repository.file("main", world.planted.file);
+    let text = String::from_utf8(file.unwrap().unwrap()).unwrap();
+    assert!(text.contains(world.planted.right));
+    assert_eq!(
+        world.inbox.events(),
+        ["approval-requested", "incident-opened", "incident-resolved"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_path_ends_in_two_events_and_nothing_at_the_forge() {
+    let world = World::new(Setting {
+        seed: Seed::Plant(Plant::DeniedPath),
+        ..Setting::default()
+    })
+    .await;
+    let before = world.planted.repository.references().unwrap();
+    assert_eq!(world.settle().await, Stage::Blocked);
+    assert_eq!(world.events().await, ["proposal", "policy-decision"]);
+    let snapshot = world.snapshot().await;
+    let kinds: Vec<_> = snapshot.facts.iter().map(|fact| fact.fact.kind()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "reproduced",
+            "extracted",
+            "diagnosed",
+            "screened",
+            "decided"
+        ]
+    );
+    assert_eq!(world.planted.repository.references().unwrap(), before);
+    assert!(world.planted.repository.pulls().unwrap().is_empty());
+    let written = world
+        .forge
+        .requests()
+        .into_iter()
+        .filter(|request| request.method != "GET" && !request.path.contains("git-upload-pack"))
+        .count();
+    assert_eq!(written, 0, "nothing but reads reached the forge");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_changed_after_approval_is_not_merged() {
+    let world = World::new(Setting::default()).await;
+    world.settle().await;
+    world.answer(HumanDecision::Approve).await;
+    let branch = world.snapshot().await.fix().unwrap().branch.clone();
+    let edit = caretaker::forge::FileEdit::file("// more\n");
+    world
+        .planted
+        .repository
+        .commit(&branch, &[("src/extra.rs", edit)], "one more")
+        .unwrap();
+    assert_eq!(world.settle().await, Stage::Escalated);
+    assert_eq!(
+        world.events().await,
+        ["proposal", "policy-decision", "approval", "escalation"]
+    );
+    let pull = &world.planted.repository.pulls().unwrap()[0];
+    assert!(pull.merge_commit.is_none());
+}

@@ -1,0 +1,343 @@
+//! A forge with a defect, an installation that watches it, and people.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use caretaker::agent::{Coder, ScriptedCoder};
+use caretaker::approve::{ApprovalToken, HumanDecision};
+use caretaker::audit::{Report, verify};
+use caretaker::clock::{Clock as _, FixedClock, Millis};
+use caretaker::connector::Connector;
+use caretaker::connector::github::{GithubConnector, GithubOptions};
+use caretaker::forge::{Forge, ForgeOptions, Plant, Planted, start};
+use caretaker::gate::Rules;
+use caretaker::id::{IncidentId, ProjectId};
+use caretaker::incident::{Failure, FailureKind, Snapshot, Stage, stage};
+use caretaker::notify::{Notification, Notifier, Notifiers, NotifyError};
+use caretaker::sandbox::{Limits, Mode, Sandbox};
+use caretaker::signer::{Keyring, system_randomness};
+use caretaker::store::{Consumed, Project, ProjectState, Store};
+use caretaker::worker::{Connectors, Engine, Links, Settings, Time, Tools, drain};
+use caretaker::workspace::Identity;
+use secrecy::SecretString;
+
+use super::sums;
+
+pub(crate) const NOW: Millis = Millis(1_790_000_000_000);
+
+/// Asks a person about everything; one check is required.
+pub(crate) const RULES: &str =
+    "denied: [\"src/auth/**\"]\nchecks: {required: [{name: test, app: github-actions}]}\n";
+
+/// One connector for every project.
+pub(crate) struct Fixed(pub(crate) Arc<dyn Connector>);
+
+#[async_trait]
+impl Connectors for Fixed {
+    async fn of(&self, _: &Project) -> Result<Arc<dyn Connector>, String> {
+        Ok(Arc::clone(&self.0))
+    }
+}
+
+/// Keeps what it is told.
+#[derive(Clone, Default)]
+pub(crate) struct Inbox(pub(crate) Arc<Mutex<Vec<serde_json::Value>>>);
+
+#[async_trait]
+impl Notifier for Inbox {
+    async fn notify(&self, notification: &Notification) -> Result<(), NotifyError> {
+        let document = serde_json::to_value(notification).unwrap();
+        self.0.lock().unwrap().push(document);
+        Ok(())
+    }
+}
+
+impl Inbox {
+    pub(crate) fn events(&self) -> Vec<String> {
+        let messages = self.0.lock().unwrap();
+        let event = |message: &serde_json::Value| message["event"].as_str().unwrap().to_owned();
+        messages.iter().map(event).collect()
+    }
+
+    pub(crate) fn link(&self) -> Option<ApprovalToken> {
+        let messages = self.0.lock().unwrap();
+        let url = messages
+            .iter()
+            .rev()
+            .find_map(|message| message["approval_url"].as_str().map(str::to_owned))?;
+        url.rsplit('/').next().unwrap().parse().ok()
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) forge: Forge,
+    pub(crate) planted: Planted,
+    pub(crate) engine: Engine,
+    pub(crate) project: Project,
+    pub(crate) incident: IncidentId,
+    pub(crate) inbox: Inbox,
+    pub(crate) clock: Arc<FixedClock>,
+    home: tempfile::TempDir,
+}
+
+/// Which repository fails.
+#[derive(Clone, Copy)]
+pub(crate) enum Seed {
+    /// One of the forge's own crates, whose tests take seconds.
+    Plant(Plant),
+    /// A Python module, whose tests take a moment.
+    Sums,
+}
+
+/// What a test may bend before the worker starts.
+pub(crate) struct Setting {
+    pub(crate) seed: Seed,
+    pub(crate) rules: String,
+    pub(crate) coder: Option<Arc<dyn Coder>>,
+    /// The database's address; a file of its own when there is none.
+    pub(crate) database: Option<String>,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            seed: Seed::Plant(Plant::RedTest),
+            rules: RULES.to_owned(),
+            coder: Some(Arc::new(ScriptedCoder::for_demo().unwrap())),
+            database: None,
+        }
+    }
+}
+
+impl Setting {
+    /// The quick repository, with a coder that knows it.
+    pub(crate) fn sums() -> Self {
+        Self {
+            seed: Seed::Sums,
+            coder: Some(Arc::new(sums::coder())),
+            ..Self::default()
+        }
+    }
+}
+
+impl World {
+    pub(crate) async fn new(setting: Setting) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let forge = start(ForgeOptions {
+            directory: home.path().join("forge"),
+            listen: ([127, 0, 0, 1], 0).into(),
+        })
+        .await
+        .unwrap();
+        let planted = match setting.seed {
+            Seed::Plant(plant) => forge.plant(plant).unwrap(),
+            Seed::Sums => sums::plant(&forge),
+        };
+        let clock = Arc::new(FixedClock::at(NOW));
+        let file = format!("sqlite://{}", home.path().join("caretaker.db").display());
+        let url = setting.database.unwrap_or(file);
+        let store = Store::open(&url).await.unwrap();
+        let keys = Keyring::in_memory(None, NOW, &mut system_randomness).unwrap();
+        let organisation = keys.organisation().clone();
+        store
+            .ensure_organisation(&organisation, "example", NOW)
+            .await
+            .unwrap();
+        let connector = github(&forge, &planted, &clock);
+        let project = project(&connector, &organisation, &setting.rules, &planted).await;
+        store.insert_project(&project, b"sealed").await.unwrap();
+        store.confirm_project(&project, NOW).await.unwrap();
+        let failure = failure(&connector, planted.run).await;
+        let incident = IncidentId::new(NOW, [1; 10]);
+        store
+            .observe(&project, &failure, &incident, NOW)
+            .await
+            .map(drop)
+            .unwrap();
+        let inbox = Inbox::default();
+        let launcher = PathBuf::from(env!("CARGO_BIN_EXE_caretaker"));
+        let sandbox = Sandbox::detect(Mode::Auto, launcher.clone()).await.unwrap();
+        let engine = Engine {
+            store,
+            connectors: Arc::new(Fixed(connector)),
+            coder: setting.coder,
+            sandbox: Arc::new(sandbox),
+            tools: Tools::of_process(),
+            keys: Arc::new(keys),
+            notifiers: Notifiers::new(vec![Box::new(inbox.clone())]),
+            links: Links::default(),
+            time: Time::Clock(clock.clone()),
+            random: system_randomness,
+            settings: Settings {
+                home: home.path().to_path_buf(),
+                launcher,
+                public_url: "http://127.0.0.1:1".to_owned(),
+                link_ttl: Duration::from_hours(24),
+                lease: Duration::from_mins(1),
+                tests: Limits::default(),
+                author: Identity {
+                    name: "caretaker".to_owned(),
+                    email: "caretaker@example.org".to_owned(),
+                },
+            },
+            failpoint: None,
+        };
+        Self {
+            forge,
+            planted,
+            engine,
+            project,
+            incident,
+            inbox,
+            clock,
+            home,
+        }
+    }
+
+    /// Another worker on the same database, as in a second process.
+    pub(crate) fn another_engine(&self) -> Engine {
+        let engine = &self.engine;
+        Engine {
+            store: engine.store.clone(),
+            connectors: Arc::clone(&engine.connectors),
+            coder: engine.coder.clone(),
+            sandbox: Arc::clone(&engine.sandbox),
+            tools: engine.tools.clone(),
+            keys: Arc::clone(&engine.keys),
+            notifiers: Notifiers::new(vec![Box::new(self.inbox.clone())]),
+            links: Links::default(),
+            time: engine.time.clone(),
+            random: engine.random,
+            settings: engine.settings.clone(),
+            failpoint: None,
+        }
+    }
+
+    /// Where the installation's state is; removed when the world ends.
+    pub(crate) fn home(&self) -> &std::path::Path {
+        self.home.path()
+    }
+
+    pub(crate) async fn snapshot(&self) -> Snapshot {
+        let scoped = self.engine.store.within(&self.project.organisation);
+        let now = self.clock.now();
+        scoped.snapshot(&self.incident, now).await.unwrap().unwrap()
+    }
+
+    pub(crate) async fn stage(&self) -> Stage {
+        stage(&self.snapshot().await)
+    }
+
+    /// Lets the worker work, and time pass, until the incident is final or waits for a person.
+    pub(crate) async fn settle(&self) -> Stage {
+        for _ in 0..60 {
+            drain(&self.engine, "worker").await.unwrap();
+            let stage = self.stage().await;
+            if stage.is_final() || stage == Stage::AwaitingApproval {
+                return stage;
+            }
+            self.clock.advance_millis(5_000);
+        }
+        panic!("it does not settle: {:#?}", self.snapshot().await.facts);
+    }
+
+    /// The owner uses the newest link.
+    pub(crate) async fn answer(&self, decision: HumanDecision) {
+        let link = self.inbox.link().expect("a link was delivered");
+        let now = self.clock.now();
+        let store = &self.engine.store;
+        let consumed = store.consume(&link.hash(), decision, None, now).await;
+        assert!(
+            matches!(consumed, Ok(Consumed::Done { .. })),
+            "{consumed:?}"
+        );
+    }
+
+    pub(crate) async fn verify(&self) -> Report {
+        let scoped = self.engine.store.within(&self.project.organisation);
+        let ledger = scoped.ledger(&self.incident).await.unwrap().unwrap();
+        verify(self.engine.keys.history(), &ledger)
+    }
+
+    /// Signed events, by kind.
+    pub(crate) async fn events(&self) -> Vec<&'static str> {
+        let report = self.verify().await;
+        assert_eq!(report.verdict.name(), "valid", "{report:#?}");
+        let kinds = report.events.iter().map(|event| event.kind.unwrap().name());
+        kinds.collect()
+    }
+}
+
+pub(crate) fn github(
+    forge: &Forge,
+    planted: &Planted,
+    clock: &Arc<FixedClock>,
+) -> Arc<dyn Connector> {
+    let full_name = planted.repository.full_name();
+    let (owner, name) = full_name.split_once('/').unwrap();
+    let connector = GithubConnector::new(GithubOptions {
+        api_url: forge.url().to_owned(),
+        web_url: forge.url().to_owned(),
+        git_url: forge.url().to_owned(),
+        owner: owner.to_owned(),
+        name: name.to_owned(),
+        token: SecretString::from(forge.token().to_owned()),
+        expected_repository_id: Some(planted.repository.id().to_string()),
+        deadline: Duration::from_secs(10),
+        clock: clock.clone(),
+    });
+    Arc::new(connector.unwrap())
+}
+
+async fn project(
+    connector: &Arc<dyn Connector>,
+    organisation: &caretaker::id::OrganisationId,
+    rules: &str,
+    planted: &Planted,
+) -> Project {
+    let document = caretaker::config::rules_from_yaml(rules.as_bytes(), "rules").unwrap();
+    let compiled = Rules::compile(document, rules.as_bytes()).unwrap();
+    let view = connector.repository().await.unwrap();
+    Project {
+        id: ProjectId::new(NOW, [2; 10]),
+        organisation: organisation.clone(),
+        url: planted.repository.url(),
+        repository_id: view.id,
+        full_name: view.full_name,
+        host: connector.host().to_owned(),
+        rules: rules.to_owned(),
+        rules_digest: *compiled.digest(),
+        intent: "Decode as documented.\n".to_owned(),
+        owner: "mailto:owner@example.org".parse().unwrap(),
+        state: ProjectState::Draft,
+        frozen: None,
+        draft_digest: *compiled.digest(),
+        created_at: NOW,
+        confirmed_at: None,
+    }
+}
+
+async fn failure(connector: &Arc<dyn Connector>, run: u64) -> Failure {
+    let runs = connector.runs(1).await.unwrap();
+    let run = runs.into_iter().find(|view| view.id == run).unwrap();
+    let jobs = connector.jobs(run.id, run.attempt).await.unwrap();
+    let job = jobs
+        .into_iter()
+        .find(|job| job.conclusion.as_deref() == Some("failure"))
+        .unwrap();
+    Failure {
+        kind: FailureKind::Code,
+        workflow_id: run.workflow_id,
+        workflow: run.workflow,
+        scope: run.event,
+        base_ref: run.branch.unwrap(),
+        job: Some(job.name),
+        job_id: Some(job.id),
+        run_id: run.id,
+        attempt: run.attempt,
+        commit: run.head_commit,
+        url: run.url,
+    }
+}
