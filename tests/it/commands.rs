@@ -423,6 +423,7 @@ fn git(repository: &Path, arguments: &[&str], stdin: &str) -> String {
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("git is installed");
     let mut pipe = child.stdin.take().unwrap();
