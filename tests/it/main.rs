@@ -18,6 +18,7 @@ mod change;
 mod cli;
 mod config;
 mod connector;
+mod demo;
 mod forge;
 mod gate;
 mod git_command;
