@@ -25,6 +25,7 @@ mod incident;
 mod keys;
 mod notify;
 mod onboard;
+mod reconcile;
 mod sandbox;
 mod store;
 mod watch;

@@ -2,4 +2,5 @@
 
 mod crash;
 mod fix;
-mod world;
+mod memory;
+pub(crate) mod world;
