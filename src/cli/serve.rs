@@ -63,7 +63,7 @@ pub(super) fn run(parts: Parts, config: Option<&Path>) -> anyhow::Result<Verdict
             let public_url = public_url.unwrap_or(listening);
             let engine = assembly::engine(configuration, store, keys, public_url).await?;
             say_what_confines(&engine);
-            running.work(Arc::new(engine), configuration);
+            running.work(&Arc::new(engine), configuration);
         }
         running.until_stopped().await;
         Ok(Verdict::Done)
@@ -131,9 +131,9 @@ impl Running {
     }
 
     /// Watches and works.
-    pub(super) fn work(&mut self, engine: Arc<worker::Engine>, configuration: &Configuration) {
+    pub(super) fn work(&mut self, engine: &Arc<worker::Engine>, configuration: &Configuration) {
         for number in 0..WORKERS {
-            let (engine, stop) = (Arc::clone(&engine), self.stop.clone());
+            let (engine, stop) = (Arc::clone(engine), self.stop.clone());
             let name = format!("{}-{number}", std::process::id());
             self.tasks
                 .spawn(async move { worker::run(engine, &name, stop).await });

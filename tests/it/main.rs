@@ -29,6 +29,7 @@ mod reconcile;
 mod sandbox;
 mod store;
 mod watch;
+mod web;
 mod worker;
 mod workspace;
 

@@ -3,4 +3,5 @@
 mod crash;
 mod fix;
 mod memory;
+pub(crate) mod sums;
 pub(crate) mod world;

@@ -3,7 +3,7 @@
 use super::super::Stepped;
 use super::super::escalation::{Handover, hand_over};
 use super::super::repository::{Clone, broken, on_disk, remote_failure};
-use super::super::work::{Work, expect, no_entropy, unanswered};
+use super::super::work::{Work, expect, unanswered};
 use super::landing;
 use crate::approve::Binding;
 use crate::change::{ChangeSet, Oid};
@@ -21,7 +21,7 @@ pub(super) async fn compare(work: Work<'_>, comparisons: u32) -> Stepped {
     }
     match compared(&work, binding).await? {
         Comparison::Matched(matched) => {
-            let entropy = work.engine.entropy().map_err(no_entropy)?;
+            let entropy = work.engine.entropy()?;
             Ok(Outcome {
                 merge_lock: Some(MergeLock::Take),
                 ..Outcome::fact(Fact::Merging {
@@ -35,7 +35,7 @@ pub(super) async fn compare(work: Work<'_>, comparisons: u32) -> Stepped {
             work.now.plus_millis(patience(work.now, binding)),
             reason,
         )),
-        Comparison::MergedElsewhere => landing::merged_by_person(work, binding).await,
+        Comparison::MergedElsewhere => landing::merged_elsewhere(work, binding).await,
         Comparison::Blocked(differences) => blocked(work, Outcome::default(), differences),
     }
 }

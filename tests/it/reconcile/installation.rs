@@ -1,124 +1,19 @@
 //! A whole worker that has brought a fix to the point where a person is asked, as cheaply as that can be had.
 
-use std::process::Command;
-use std::sync::Arc;
-
-use caretaker::agent::{Diagnosis, Edit, FixSummary, Script, ScriptedCoder, When};
 use caretaker::approve::HumanDecision;
-use caretaker::forge::{
-    Ci, Fault, FaultAction, FileEdit, Forge, Moment, NewJob, NewRun, Planted, RepositoryHandle,
-};
+use caretaker::clock::Clock as _;
+use caretaker::forge::{Fault, FaultAction, Moment, RepositoryHandle};
 use caretaker::incident::{EscalationReason, Fact, Stage};
 use caretaker::reconcile::Difference;
+use caretaker::store::Consumed;
 
 use super::bench::asked;
 use crate::attest::ledger::payload_of;
-use crate::worker::world::{Setting, World, forge};
+use crate::worker::world::{Setting, World};
 
-pub(crate) const SOURCE: &str = "sums.py";
-const WRONG: &str = "return a - b";
-const RIGHT: &str = "return a + b";
-
-/// A repository whose tests take a fraction of a second.
-pub(crate) const FILES: [(&str, &str); 2] = [
-    (
-        SOURCE,
-        "\"\"\"Sums.\"\"\"\n\n\ndef add(a, b):\n    \"\"\"The sum of two numbers.\"\"\"\n    return a - b\n\n\ndef double(a):\n    \"\"\"Twice a number.\"\"\"\n    return 2 * a\n",
-    ),
-    (
-        "tests/test_sums.py",
-        "import unittest\n\nfrom sums import add\n\n\nclass Sums(unittest.TestCase):\n    def test_two(self):\n        self.assertEqual(add(1, 1), 2)\n",
-    ),
-];
-
-pub(crate) const LOG: &str = "F\n======================================================================\nFAIL: test_two (test_sums.Sums.test_two)\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/home/runner/work/sums/sums/tests/test_sums.py\", line 8, in test_two\n    self.assertEqual(add(1, 1), 2)\nAssertionError: 0 != 2\n\n----------------------------------------------------------------------\nRan 1 test in 0.000s\n\nFAILED (failures=1)\n";
-
-const TEST: &str = "import unittest\n\nfrom sums import add\n\n\nclass Signs(unittest.TestCase):\n    def test_negative(self):\n        self.assertEqual(add(-1, 3), 2)\n";
-
-/// Mends [`FILES`].
-pub(crate) fn coder() -> ScriptedCoder {
-    let (source, test) = (SOURCE.parse().unwrap(), "tests/test_signs.py");
-    ScriptedCoder::new(vec![Script {
-        when: When::default(),
-        diagnosis: Diagnosis {
-            cause: "add subtracts.".to_owned(),
-            files: vec![SOURCE.parse().unwrap(), test.parse().unwrap()],
-            confidence: 900,
-            summary: "add takes the second number away instead of adding it.".to_owned(),
-        },
-        edits: vec![
-            Edit::Replace {
-                path: source,
-                find: WRONG.to_owned(),
-                replace: RIGHT.to_owned(),
-            },
-            Edit::Write {
-                path: test.parse().unwrap(),
-                content: TEST.to_owned(),
-            },
-        ],
-        fix: FixSummary {
-            title: "Add instead of subtracting".to_owned(),
-            summary: "add returned the difference. It now returns the sum.".to_owned(),
-        },
-    }])
-}
-
-/// Whether Python is here. In CI it has to be.
-pub(crate) fn has_python() -> bool {
-    let asked = Command::new("python3").arg("--version").output();
-    let found = asked.is_ok_and(|output| output.status.success());
-    assert!(
-        found || std::env::var_os("CI").is_none(),
-        "python3 is missing in CI"
-    );
-    found
-}
-
-fn planted(forge: &Forge) -> Planted {
-    let files = FILES.map(|(path, text)| (path, FileEdit::file(text)));
-    let repository = forge.create_repository("acme", "sums", &files).unwrap();
-    repository.set_ci(Ci::Automatic).unwrap();
-    let job = NewJob {
-        name: "test".to_owned(),
-        conclusion: Some("failure".to_owned()),
-        steps: Vec::new(),
-        log: Some(LOG.as_bytes().to_vec()),
-    };
-    let run = repository.add_run(NewRun {
-        workflow: "CI".to_owned(),
-        workflow_id: 501,
-        workflow_path: ".github/workflows/ci.yml".to_owned(),
-        event: "push".to_owned(),
-        branch: Some("main".to_owned()),
-        head_sha: repository.tip("main").unwrap(),
-        status: "completed".to_owned(),
-        conclusion: Some("failure".to_owned()),
-        jobs: vec![job],
-    });
-    Planted {
-        run: run.unwrap(),
-        repository,
-        file: SOURCE,
-        wrong: WRONG,
-        right: RIGHT,
-    }
-}
-
-/// An incident about which a person is asked. Without Python it is one of the slower planted repositories.
+/// An incident about which a person is asked.
 pub(super) async fn waiting() -> World {
-    let world = if has_python() {
-        let home = tempfile::tempdir().unwrap();
-        let forge = forge(&home).await;
-        let planted = planted(&forge);
-        let setting = Setting {
-            coder: Some(Arc::new(coder())),
-            ..Setting::default()
-        };
-        World::over(home, forge, planted, setting).await
-    } else {
-        World::new(Setting::default()).await
-    };
+    let world = World::new(Setting::sums()).await;
     let stage = world.settle().await;
     let facts = world.snapshot().await.facts;
     assert_eq!(stage, Stage::AwaitingApproval, "{facts:#?}");
@@ -133,18 +28,50 @@ pub(super) async fn approved() -> World {
 }
 
 impl World {
+    /// The owner tries to use the newest link.
+    pub(super) async fn try_answer(&self, decision: HumanDecision) -> Consumed {
+        let (link, now) = (self.inbox.link().unwrap(), self.clock.now());
+        let store = &self.engine.store;
+        let consumed = store.consume(&link.hash(), decision, None, now).await;
+        consumed.unwrap()
+    }
+
     pub(super) fn repository(&self) -> RepositoryHandle {
         self.planted.repository.clone()
     }
 
     /// What happens to the nth request to merge from now on.
     pub(super) fn merge_fails(&self, nth: usize, action: FaultAction) {
+        self.fails("PUT", "/merge", nth, action);
+    }
+
+    /// What happens to the nth request of this kind from now on.
+    pub(super) fn fails(&self, method: &str, path: &str, nth: usize, action: FaultAction) {
         self.forge.fault(Fault {
-            method: "PUT".to_owned(),
-            path: "/merge".to_owned(),
+            method: method.to_owned(),
+            path: path.to_owned(),
             nth,
             action,
         });
+    }
+
+    /// The provider carries out what it was asked with this execution, late.
+    pub(super) async fn merge_late(&self, execution: &str) {
+        let binding = self.snapshot().await.binding().unwrap().clone();
+        let body = serde_json::json!({
+            "merge_method": binding.merge_method.as_str(),
+            "commit_title": binding.title,
+            "commit_message": format!("{}\n\nCaretaker-Execution: {execution}\n", binding.body),
+        });
+        let url = self.forge.url();
+        let url = format!("{url}/repos/acme/sums/pulls/1/merge");
+        let request = reqwest::Client::new()
+            .put(url)
+            .bearer_auth(self.forge.token())
+            .header("user-agent", "late")
+            .body(body.to_string());
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), 200);
     }
 
     /// The nth request to merge is answered with this, and has no effect.

@@ -104,7 +104,7 @@ async fn assert_merged_by_a_person(world: &World) {
         ["proposal", "policy-decision", "approval", "execution"]
     );
     let execution = world.signed("execution").await;
-    assert_eq!(execution["byUs"], false, "{execution:#}");
+    assert_eq!(execution["by_us"], false, "{execution:#}");
     assert!(execution["authority"].is_null(), "{execution:#}");
     let snapshot = world.snapshot().await;
     let landed = snapshot.facts.iter().find_map(|fact| match &fact.fact {
@@ -160,7 +160,10 @@ async fn a_question_that_nobody_answers_expires() {
     let day = i64::try_from(Duration::from_hours(24).as_millis()).unwrap();
     world.clock.advance_millis(day);
     // Break: drop the expiry from the predicate of `consume` in src/store/approval.rs.
-    assert_eq!(world.answer(HumanDecision::Approve).await, Consumed::Gone);
+    assert_eq!(
+        world.try_answer(HumanDecision::Approve).await,
+        Consumed::Gone
+    );
     assert_eq!(world.settle().await, Stage::Closed);
     assert_eq!(closed_as(&world).await, ClosedReason::Expired);
     assert_eq!(world.events().await, ["proposal", "policy-decision"]);

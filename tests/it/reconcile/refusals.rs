@@ -1,7 +1,8 @@
 //! What the worker makes of each answer to its one request.
 
 use caretaker::forge::FaultAction;
-use caretaker::incident::{EscalationReason, Fact, Stage};
+use caretaker::incident::{ClosedReason, EscalationReason, Fact, Stage};
+use caretaker::worker::drain;
 
 use super::installation::approved;
 use crate::worker::world::World;
@@ -29,8 +30,8 @@ async fn assert_resolved_after(world: &World, requests: usize) {
         _ => None,
     });
     let execution = world.signed("execution").await;
-    assert_eq!(execution["byUs"], true, "{execution:#}");
-    assert_eq!(execution["executionId"].as_str(), begun.as_deref());
+    assert_eq!(execution["by_us"], true, "{execution:#}");
+    assert_eq!(execution["execution_id"].as_str(), begun.as_deref());
 }
 
 /// The answer is lost, the effect is not: it is found by the execution that the landed commit names, and never asked for again.
@@ -156,4 +157,72 @@ async fn a_merge_that_is_claimed_and_not_there_is_handed_over() {
     assert_eq!(world.merges_asked(), 1);
     assert_eq!(world.events().await, HANDED_OVER);
     world.assert_unmerged();
+}
+
+/// The provider said that it failed, nothing was there for as long as anybody looked, and then it merged after all. It was our
+/// order and the record says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_takes_effect_after_it_was_given_up_is_recorded_as_ours() {
+    let world = approved().await;
+    world.merge_answers(1, 500, "Something went wrong");
+    // Every comparison reads the files; the third one belongs to the second attempt.
+    world.fails(
+        "GET",
+        "/pulls/1/files",
+        3,
+        FaultAction::Status {
+            code: 502,
+            body: "{}".to_owned(),
+            headers: Vec::new(),
+        },
+    );
+    while attempts(&world).await != (1, 1) {
+        drain(&world.engine, "worker").await.unwrap();
+        world.clock.advance_millis(5_000);
+    }
+    let facts = world.snapshot().await.facts;
+    let begun = facts.iter().find_map(|fact| match &fact.fact {
+        Fact::Merging { execution, .. } => Some(execution.to_string()),
+        _ => None,
+    });
+    let execution = begun.unwrap();
+    world.merge_late(&execution).await;
+    assert_eq!(world.settle().await, Stage::Resolved);
+    assert_eq!(world.events().await, RESOLVED);
+    let signed = world.signed("execution").await;
+    // Break: let `earlier_attempt` of src/worker/steps/landing.rs find nothing; a person would be said to have merged it.
+    assert_eq!(signed["by_us"], true, "{signed:#}");
+    assert_eq!(signed["execution_id"].as_str(), Some(execution.as_str()));
+    assert_eq!(
+        world.merges_asked(),
+        2,
+        "one of them is the late one itself"
+    );
+    world.assert_merged();
+}
+
+/// Everything was as approved, then the provider was away until the approval had run out.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_that_runs_out_between_check_and_request_merges_nothing() {
+    let world = approved().await;
+    world.fails(
+        "GET",
+        "/pulls/1/files",
+        2,
+        FaultAction::Status {
+            code: 502,
+            body: "{}".to_owned(),
+            headers: Vec::new(),
+        },
+    );
+    drain(&world.engine, "worker").await.unwrap();
+    assert_eq!(world.stage().await, Stage::Merging);
+    world.clock.advance_millis(24 * 3_600_000);
+    assert_eq!(world.settle().await, Stage::Closed);
+    let snapshot = world.snapshot().await;
+    assert_eq!(snapshot.closed().unwrap().0, ClosedReason::Expired);
+    assert_eq!(world.merges_asked(), 0);
+    assert_eq!(attempts(&world).await, (1, 1));
+    world.assert_unmerged();
+    assert!(!world.repository().pull(1).unwrap().open);
 }

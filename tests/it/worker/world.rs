@@ -23,6 +23,8 @@ use caretaker::worker::{Connectors, Engine, Links, Settings, Time, Tools, drain}
 use caretaker::workspace::Identity;
 use secrecy::SecretString;
 
+use super::sums;
+
 pub(crate) const NOW: Millis = Millis(1_790_000_000_000);
 
 /// Asks a person about everything; one check is required.
@@ -77,12 +79,22 @@ pub(crate) struct World {
     pub(crate) incident: IncidentId,
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<FixedClock>,
-    pub(crate) home: tempfile::TempDir,
+    /// Removed when the world ends.
+    _home: tempfile::TempDir,
+}
+
+/// Which repository fails.
+#[derive(Clone, Copy)]
+pub(crate) enum Seed {
+    /// One of the forge's own crates, whose tests take seconds.
+    Plant(Plant),
+    /// A Python module, whose tests take a moment.
+    Sums,
 }
 
 /// What a test may bend before the worker starts.
 pub(crate) struct Setting {
-    pub(crate) plant: Plant,
+    pub(crate) seed: Seed,
     pub(crate) rules: String,
     pub(crate) coder: Option<Arc<dyn Coder>>,
 }
@@ -90,9 +102,20 @@ pub(crate) struct Setting {
 impl Default for Setting {
     fn default() -> Self {
         Self {
-            plant: Plant::RedTest,
+            seed: Seed::Plant(Plant::RedTest),
             rules: RULES.to_owned(),
             coder: Some(Arc::new(ScriptedCoder::for_demo().unwrap())),
+        }
+    }
+}
+
+impl Setting {
+    /// The quick repository, with a coder that knows it.
+    pub(crate) fn sums() -> Self {
+        Self {
+            seed: Seed::Sums,
+            coder: Some(Arc::new(sums::coder())),
+            ..Self::default()
         }
     }
 }
@@ -100,29 +123,19 @@ impl Default for Setting {
 impl World {
     pub(crate) async fn new(setting: Setting) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let forge = forge(&home).await;
-        let planted = forge.plant(setting.plant).unwrap();
-        Self::over(home, forge, planted, setting).await
-    }
-
-    /// An installation that watches what is planted there, with one incident.
-    pub(crate) async fn over(
-        home: tempfile::TempDir,
-        forge: Forge,
-        planted: Planted,
-        setting: Setting,
-    ) -> Self {
+        let options = ForgeOptions {
+            directory: home.path().join("forge"),
+            listen: ([127, 0, 0, 1], 0).into(),
+        };
+        let forge = start(options).await.unwrap();
+        let planted = match setting.seed {
+            Seed::Plant(plant) => forge.plant(plant).unwrap(),
+            Seed::Sums => sums::plant(&forge),
+        };
         let clock = Arc::new(FixedClock::at(NOW));
         let inbox = Inbox::default();
         let connector = github(&forge, &planted, &clock);
-        let engine = engine(
-            &home,
-            Arc::clone(&connector),
-            setting.coder,
-            &inbox,
-            Arc::clone(&clock),
-        )
-        .await;
+        let engine = engine(&home, &connector, setting.coder, &inbox, &clock).await;
         let url = planted.repository.url();
         let project = confirmed(&engine, &connector, &setting.rules, url).await;
         let failure = failure(&connector, planted.run).await;
@@ -135,7 +148,7 @@ impl World {
             incident,
             inbox,
             clock,
-            home,
+            _home: home,
         }
     }
 
@@ -162,14 +175,16 @@ impl World {
         panic!("it does not settle: {:#?}", self.snapshot().await.facts);
     }
 
-    pub(crate) async fn answer(&self, decision: HumanDecision) -> Consumed {
+    /// The owner uses the newest link.
+    pub(crate) async fn answer(&self, decision: HumanDecision) {
         let link = self.inbox.link().expect("a link was delivered");
         let now = self.clock.now();
-        self.engine
-            .store
-            .consume(&link.hash(), decision, None, now)
-            .await
-            .unwrap()
+        let store = &self.engine.store;
+        let consumed = store.consume(&link.hash(), decision, None, now).await;
+        assert!(
+            matches!(consumed, Ok(Consumed::Done { .. })),
+            "{consumed:?}"
+        );
     }
 
     pub(crate) async fn verify(&self) -> Report {
@@ -208,21 +223,13 @@ pub(crate) fn github(
     Arc::new(connector.unwrap())
 }
 
-pub(crate) async fn forge(home: &tempfile::TempDir) -> Forge {
-    let options = ForgeOptions {
-        directory: home.path().join("forge"),
-        listen: ([127, 0, 0, 1], 0).into(),
-    };
-    start(options).await.unwrap()
-}
-
 /// A worker's means over a fresh database, with one organisation and new keys.
 pub(crate) async fn engine(
     home: &tempfile::TempDir,
-    connector: Arc<dyn Connector>,
+    connector: &Arc<dyn Connector>,
     coder: Option<Arc<dyn Coder>>,
     inbox: &Inbox,
-    clock: Arc<FixedClock>,
+    clock: &Arc<FixedClock>,
 ) -> Engine {
     let url = format!("sqlite://{}", home.path().join("caretaker.db").display());
     let store = Store::open(&url).await.unwrap();
@@ -234,14 +241,14 @@ pub(crate) async fn engine(
     let sandbox = Sandbox::detect(Mode::Auto, launcher.clone()).await.unwrap();
     Engine {
         store,
-        connectors: Arc::new(Fixed(connector)),
+        connectors: Arc::new(Fixed(Arc::clone(connector))),
         coder,
         sandbox: Arc::new(sandbox),
         tools: Tools::of_process(),
         keys: Arc::new(keys),
         notifiers: Notifiers::new(vec![Box::new(inbox.clone())]),
         links: Links::default(),
-        time: Time::Clock(clock),
+        time: Time::Clock(clock.clone()),
         random: system_randomness,
         settings: Settings {
             home: home.path().to_path_buf(),
@@ -295,9 +302,8 @@ pub(crate) async fn confirmed(
 /// The incident that a failure becomes.
 pub(crate) async fn observed(engine: &Engine, project: &Project, failure: &Failure) -> IncidentId {
     let incident = IncidentId::new(NOW, [1; 10]);
-    let store = &engine.store;
-    let observed = store.observe(project, failure, &incident, NOW);
-    observed.await.unwrap();
+    let observed = engine.store.observe(project, failure, &incident, NOW);
+    observed.await.map(drop).unwrap();
     incident
 }
 
