@@ -6,7 +6,7 @@ use caretaker::execute::{AfterMerge, MergeAnswer, after};
 use caretaker::forge::{Ci, Fault, FaultAction, MergeMethods};
 use caretaker::reconcile::{Comparison, Landing};
 
-use super::bench::{BRANCH, Bench, file};
+use super::bench::{BRANCH, Bench, file, ordered};
 
 async fn bench() -> Bench {
     let before = [("a", file("a\n")), ("README", file("read me\n"))];
@@ -143,7 +143,7 @@ async fn a_refusal_after_the_comparison_stops_with_the_providers_reason() {
     for (words, act) in cases {
         let bench = bench().await;
         let binding = bench.binding(MergeMethod::Squash).await;
-        let order = bench.ordered(&*bench.matched(&binding).await);
+        let order = ordered(&*bench.matched(&binding).await);
         act(&bench);
         let answer = bench.connector.merge(&order).await.unwrap();
         assert!(
@@ -159,7 +159,7 @@ async fn a_refusal_after_the_comparison_stops_with_the_providers_reason() {
 async fn a_limit_is_waited_for_and_a_bare_403_is_a_missing_permission() {
     let bench = bench().await;
     let binding = bench.binding(MergeMethod::Squash).await;
-    let order = bench.ordered(&*bench.matched(&binding).await);
+    let order = ordered(&*bench.matched(&binding).await);
     bench.forge.fault(Fault {
         method: "PUT".to_owned(),
         path: "/merge".to_owned(),
@@ -191,7 +191,7 @@ async fn a_merge_whose_answer_is_lost_is_found_where_it_landed() {
     for action in [FaultAction::CloseAfterEffect, FaultAction::Truncate(10)] {
         let bench = bench().await;
         let binding = bench.binding(MergeMethod::Squash).await;
-        let order = bench.ordered(&*bench.matched(&binding).await);
+        let order = ordered(&*bench.matched(&binding).await);
         bench.forge.fault(Fault {
             method: "PUT".to_owned(),
             path: "/merge".to_owned(),
@@ -221,7 +221,7 @@ async fn a_merge_that_never_happened_leaves_nothing() {
     ] {
         let bench = bench().await;
         let binding = bench.binding(MergeMethod::Squash).await;
-        let order = bench.ordered(&*bench.matched(&binding).await);
+        let order = ordered(&*bench.matched(&binding).await);
         bench.forge.fault(Fault {
             method: "PUT".to_owned(),
             path: "/merge".to_owned(),

@@ -199,3 +199,39 @@ async fn a_pull_request_pointed_elsewhere_under_the_request_is_told_by_the_proof
         other => panic!("{other:?}"),
     }
 }
+
+/// Merged, answered, and taken off the base again before anybody looked: the provider still says that it is merged.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_base_that_is_rewound_after_the_merge_is_told_by_the_proof() {
+    let bench = bench().await;
+    let binding = bench.binding(MergeMethod::Squash).await;
+    let (repository, before) = (
+        bench.repository.clone(),
+        bench.repository.tip("main").unwrap(),
+    );
+    bench
+        .forge
+        .on("PUT", "/pulls/1/merge", 1, Moment::After, move || {
+            repository.force_reference("refs/heads/main", &before)
+        });
+    assert!(matches!(
+        bench.merge(&binding).await,
+        MergeAnswer::Merged(_)
+    ));
+    match bench.landing(&binding).await {
+        // Break: drop the check of `on_base` in `prove` of src/reconcile/landed.rs.
+        Landing::Differs { differences, .. } => assert_eq!(differences[0].rule, "landed-on-base"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The provider lets the old name lead to the new one. What was approved names the old one, and nothing follows it elsewhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_base_branch_that_was_renamed_is_not_followed() {
+    let bench = bench().await;
+    let binding = bench.binding(MergeMethod::Squash).await;
+    bench.repository.rename_branch("main", "trunk").unwrap();
+    let error = bench.live(&binding).await.unwrap_err();
+    assert!(!error.is_transient(), "{error}");
+    assert_eq!(bench.asked(), 0);
+}

@@ -141,14 +141,9 @@ impl Bench {
         }
     }
 
-    /// The order for what matched, on the authority of a signed approval.
-    pub(super) fn ordered(&self, matched: &Matched) -> MergeOrder {
-        order(&approved(matched.binding()), matched, &execution(), NOW).unwrap()
-    }
-
     /// Compares, and asks for the merge.
     pub(super) async fn merge(&self, binding: &Binding) -> MergeAnswer {
-        let order = self.ordered(&*self.matched(binding).await);
+        let order = ordered(&*self.matched(binding).await);
         self.connector.merge(&order).await.unwrap()
     }
 
@@ -222,8 +217,13 @@ impl Bench {
     }
 }
 
-pub(super) fn execution() -> ExecutionId {
+fn execution() -> ExecutionId {
     ExecutionId::new(NOW, [7; 10])
+}
+
+/// The order for what matched, on the authority of a signed approval.
+pub(super) fn ordered(matched: &Matched) -> MergeOrder {
+    order(&approved(matched.binding()), matched, &execution(), NOW).unwrap()
 }
 
 /// How often a merge was asked for at this forge.
@@ -252,7 +252,7 @@ fn connector(forge: &Forge, repository: &RepositoryHandle) -> GithubConnector {
 }
 
 /// A ledger in which a person approved exactly this, and the authority that it gives.
-pub(super) fn approved(binding: &Binding) -> Authority {
+fn approved(binding: &Binding) -> Authority {
     let target = || Target::Commit {
         change: ChangeRef {
             algorithm: text(CHANGE_SET_ALGORITHM),
