@@ -26,6 +26,7 @@ mod incident;
 mod keys;
 mod notify;
 mod onboard;
+mod reconcile;
 mod sandbox;
 mod store;
 mod watch;
