@@ -26,6 +26,7 @@ mod keys;
 mod notify;
 mod onboard;
 mod sandbox;
+mod serve;
 mod store;
 mod watch;
 mod worker;
