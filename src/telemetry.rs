@@ -5,7 +5,7 @@
 //! levels is not ours to judge.
 
 use std::io;
-use std::str::FromStr;
+use std::str::FromStr as _;
 
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;

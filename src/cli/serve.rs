@@ -57,6 +57,7 @@ pub(super) fn run(parts: Parts, config: Option<&Path>) -> anyhow::Result<Verdict
             let store = assembly::open_store(&installation.configuration, &organisation).await?;
             let mut state = WebState::new(store, organisation, history);
             let (listener, address) = listen(&installation.configuration).await?;
+            say_where(&address)?;
             state.public_url = configured_url(&installation.configuration).or(Some(address));
             running.serve(listener, state);
         }
@@ -83,8 +84,8 @@ async fn start(
     let mut pages = None;
     if parts.pages {
         let (listener, address) = listen(configuration).await?;
-        public_url.get_or_insert(address);
-        pages = Some((listener, store.clone()));
+        public_url.get_or_insert_with(|| address.clone());
+        pages = Some((listener, address, store.clone()));
     }
     let public_url =
         public_url.unwrap_or_else(|| format!("http://{}", configuration.server.listen));
@@ -92,10 +93,11 @@ async fn start(
     let engine =
         assembly::engine(configuration, store, Arc::clone(&keys), public_url.clone()).await?;
     say_what_confines(&engine);
-    if let Some((listener, store)) = pages {
+    if let Some((listener, address, store)) = pages {
+        say_where(&address)?;
         running.pages(listener, &store, &keys, Some(public_url));
     }
-    running.work(Arc::new(engine), configuration);
+    running.work(&Arc::new(engine), configuration);
     Ok(())
 }
 
@@ -104,7 +106,7 @@ fn configured_url(configuration: &Configuration) -> Option<String> {
     url.map(|url| url.as_str().to_owned())
 }
 
-/// Listens for pages and says where.
+/// Listens for pages.
 async fn listen(
     configuration: &Configuration,
 ) -> anyhow::Result<(tokio::net::TcpListener, String)> {
@@ -118,8 +120,12 @@ async fn listen(
         .await
         .with_context(listening)?;
     let url = format!("http://{}", listener.local_addr().with_context(listening)?);
-    print(&format!("caretaker: pages at {url}"))?;
     Ok((listener, url))
+}
+
+/// Said once everything is there that can be missing: who waits for this line may use the pages.
+fn say_where(address: &str) -> anyhow::Result<()> {
+    print(&format!("caretaker: pages at {address}"))
 }
 
 fn say_what_confines(engine: &worker::Engine) {
@@ -173,9 +179,9 @@ impl Running {
     }
 
     /// Watches and works.
-    pub(super) fn work(&mut self, engine: Arc<worker::Engine>, configuration: &Configuration) {
+    pub(super) fn work(&mut self, engine: &Arc<worker::Engine>, configuration: &Configuration) {
         for number in 0..WORKERS {
-            let (engine, stop) = (Arc::clone(&engine), self.stop.clone());
+            let (engine, stop) = (Arc::clone(engine), self.stop.clone());
             let name = format!("{}-{number}", std::process::id());
             self.tasks.spawn(async move {
                 worker::run(engine, &name, stop).await;

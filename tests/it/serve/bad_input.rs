@@ -36,13 +36,7 @@ async fn an_unknown_key_is_named_with_its_place_and_the_nearest_one() {
         &["project", "list"],
     ] {
         let refused = place.run(arguments).await;
-        refused.refuses(&[
-            "caretaker.yaml",
-            "line 4",
-            "column 3",
-            "adaptor",
-            "did you mean adapter",
-        ]);
+        refused.refuses(&["caretaker.yaml:4:3:", "adaptor", "did you mean adapter"]);
     }
     assert_eq!(place.files(), ["caretaker.yaml"]);
 }
@@ -78,7 +72,7 @@ async fn abbreviated_and_malformed_object_ids_are_refused() {
         place
             .run(&arguments)
             .await
-            .refuses(&[&format!("{wrong:?}"), "object id"]);
+            .refuses(&[&format!("{wrong}\":"), "object id"]);
     }
     let arguments = ["change", "digest", "--repo", "repository", whole, "main"];
     assert_eq!(place.run(&arguments).await.code, Some(0));
@@ -119,7 +113,7 @@ async fn names_that_are_not_text_are_refused_where_text_is_needed() {
     place
         .run(&["serve"])
         .await
-        .refuses(&["caretaker.yaml", "line 1"]);
+        .refuses(&["caretaker.yaml:1:17:", "database address"]);
     assert_eq!(place.files(), before);
 }
 

@@ -35,7 +35,7 @@ fn own_host() -> String {
     format!("127.{}.{high}.{low}", HOSTS.fetch_add(1, Ordering::SeqCst))
 }
 
-/// A folder with a configuration file, the state beside it, and a home that stays unused.
+/// A folder with a configuration file, the state beside it, and a home for what is not configured.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
