@@ -1,7 +1,7 @@
 //! The record of what happened, twice and apart from each other.
 //!
-//! - [`verify`]: the signed chain as it is stored, checked afresh on every read, down to every column.
-//! - [`timeline`]: the incident's history put together from its records, without any signature.
+//! - [`verify()`]: the signed chain as it is stored, checked afresh on every read, down to every column.
+//! - [`timeline()`]: the incident's history put together from its records, without any signature.
 //!
 //! [`LedgerRow::derive`] is the one way to make a row, for the store that appends it and for the check that reads it back.
 

@@ -37,7 +37,7 @@ pub(super) fn run(command: &LedgerCommand, config: Option<&Path>) -> anyhow::Res
     let (LedgerCommand::Show(arguments) | LedgerCommand::Verify(arguments)) = command;
     let (ledger, report) = block_on(read(&installation, &arguments.incident))?;
     match command {
-        LedgerCommand::Show(_) if arguments.json => print(&shown(&ledger, &report)?)?,
+        LedgerCommand::Show(_) if arguments.json => print(&shown(&ledger, &report))?,
         LedgerCommand::Verify(_) if arguments.json => print(&serde_json::to_string(&report)?)?,
         _ => print(&table(&ledger, &report))?,
     }
@@ -93,7 +93,7 @@ pub(super) fn table(ledger: &StoredLedger, report: &Report) -> String {
     lines.join("\n")
 }
 
-fn shown(ledger: &StoredLedger, report: &Report) -> anyhow::Result<String> {
+fn shown(ledger: &StoredLedger, report: &Report) -> String {
     let envelopes: Vec<serde_json::Value> = ledger
         .rows
         .iter()
@@ -110,5 +110,5 @@ fn shown(ledger: &StoredLedger, report: &Report) -> anyhow::Result<String> {
         "events": report.events,
         "envelopes": envelopes,
     });
-    Ok(document.to_string())
+    document.to_string()
 }

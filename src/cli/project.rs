@@ -47,7 +47,7 @@ pub(super) enum ProjectCommand {
 /// What is to be watched.
 #[derive(Debug, Args)]
 pub(super) struct RegisterArguments {
-    /// Address of the repository, as in <https://github.com/OWNER/NAME>.
+    /// Address of the repository, as in `https://github.com/OWNER/NAME`.
     url: String,
     /// The environment variable that holds the token; it is read once and kept sealed.
     #[arg(long, value_name = "VAR")]
@@ -61,7 +61,7 @@ pub(super) struct RegisterArguments {
     /// The intent document: what the project is for and what must not happen to it.
     #[arg(long, value_name = "FILE")]
     intent: Option<PathBuf>,
-    /// Who answers for the project and is asked for approvals, as in <mailto:owner@example.org>; else the current user.
+    /// Who answers for the project and is asked for approvals, as in `mailto:owner@example.org`; else the current user.
     #[arg(long, value_name = "PRINCIPAL")]
     owner: Option<String>,
     /// Print one JSON document.

@@ -107,7 +107,7 @@ impl Snapshot {
                 expires_at: link.expires_at,
             });
         }
-        if next.closed().is_some() || next.escalation().is_some() {
+        if super::stage(&next).is_final() {
             next.link = None;
         }
         next.frozen |= outcome.freeze.is_some();

@@ -32,8 +32,8 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// A message about an incident, a project, both or neither. What cannot be told apart from a question to a person is not
-    /// made here: see [`Self::approval_requested`].
+    /// A message about an incident, a project, both or neither. It carries no link; a question to a person is made with
+    /// [`Self::approval_requested`].
     pub fn new(
         event: NoticeEvent,
         incident: Option<IncidentId>,

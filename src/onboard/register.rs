@@ -74,7 +74,7 @@ pub struct Registered {
     pub warnings: Vec<String>,
 }
 
-/// Checks everything and stores a draft under this id. Nothing is watched yet: see [`super::confirm`].
+/// Checks everything and stores a draft under this id. Nothing is watched yet: see [`super::confirm()`].
 ///
 /// # Errors
 /// Whatever would keep the project from working: see [`OnboardError`]. Nothing is stored then.

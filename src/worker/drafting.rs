@@ -1,6 +1,6 @@
 //! Drafting signed statements: positions, links between events, and the block that every event carries.
 
-use super::work::{SIGNED, Work, no_entropy};
+use super::work::{SIGNED, Work};
 use crate::attest::dsse::{IN_TOTO, pae};
 use crate::attest::predicate::{EventBlock, EvidenceBlock, Producer, Project};
 use crate::attest::{
@@ -133,7 +133,7 @@ fn project(work: &Work<'_>) -> Result<Project, StepError> {
 }
 
 fn event_id(work: &Work<'_>) -> Result<EventId, StepError> {
-    let entropy = work.engine.entropy().map_err(no_entropy)?;
+    let entropy = work.engine.entropy()?;
     Ok(EventId::new(work.now, entropy))
 }
 

@@ -127,11 +127,13 @@ pub(super) fn unread(error: &StoreError) -> StepError {
     }
 }
 
-/// No random bytes.
-pub(super) fn no_entropy(error: FillError) -> StepError {
-    StepError::Retry {
-        after: Duration::from_secs(1),
-        reason: error.to_string(),
+/// Without random bytes there is nothing to do but to try again.
+impl From<FillError> for StepError {
+    fn from(error: FillError) -> Self {
+        Self::Retry {
+            after: Duration::from_secs(1),
+            reason: error.to_string(),
+        }
     }
 }
 

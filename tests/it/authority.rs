@@ -191,7 +191,7 @@ fn every_signed_member_has_to_equal_the_binding_not_the_digest_alone() {
         ("expires_at", |b| b.expires_at.0 += 1),
         // Break: drop the last term of `approved`.
         ("binding", |b| {
-            b.sha256 = Sha256Digest::of(b"another binding")
+            b.sha256 = Sha256Digest::of(b"another binding");
         }),
     ];
     for (named, bend) in cases {
@@ -284,7 +284,7 @@ fn nobody_asked_nobody_answered_or_denied_gives_nothing() {
     propose(&mut ledger, |_| ());
     assert_eq!(refusal(&ledger), AuthorityError::Missing);
     decide_with(&mut ledger, Verdict::Deny, |decision| {
-        decision.terminal = true
+        decision.terminal = true;
     });
     assert_eq!(refusal(&ledger), AuthorityError::Missing);
 }

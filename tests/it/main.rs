@@ -29,6 +29,7 @@ mod sandbox;
 mod serve;
 mod store;
 mod watch;
+mod web;
 mod worker;
 mod workspace;
 

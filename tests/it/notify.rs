@@ -69,7 +69,7 @@ fn webhook(address: &str, deadline: Duration) -> Webhook {
     Webhook::new(address.parse().unwrap(), deadline).unwrap()
 }
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 const SHORT: Duration = Duration::from_millis(200);
 
 fn incident() -> IncidentId {

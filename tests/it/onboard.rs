@@ -11,7 +11,7 @@ use caretaker::clock::{Millis, SystemClock};
 use caretaker::config::ServiceUrl;
 use caretaker::connector::Connector;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
-use caretaker::forge::{Forge, ForgeOptions, Plant, Planted, start};
+use caretaker::forge::{Forge, ForgeOptions, Moment, Plant, Planted, start};
 use caretaker::id::{OrganisationId, ProjectId};
 use caretaker::onboard::{
     Office, OnboardError, Registered, Registration, Repository, WatchMode, confirm, draft_digest,
@@ -19,9 +19,10 @@ use caretaker::onboard::{
 };
 use caretaker::signer::{CredentialSeal, system_randomness};
 use caretaker::store::{Project, ProjectState, Store};
-use caretaker::watch::Watch;
+use caretaker::watch::{Watch, run};
 use caretaker::worker::Connectors;
 use secrecy::{ExposeSecret as _, SecretString};
+use tokio_util::sync::CancellationToken;
 
 const NOW: Millis = Millis(1_790_000_000_000);
 const RULES: &str = "denied: ['src/auth/**']\n";
@@ -216,7 +217,7 @@ async fn nothing_is_watched_before_a_person_confirms_and_everything_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_fails_is_recorded_and_the_next_round_goes_on() {
+async fn a_provider_that_fails_does_not_end_the_watch() {
     let bench = Bench::new().await;
     let project = bench.register(|_| {}).await.unwrap().project;
     bench.confirm(&project.id).await.unwrap();
@@ -237,6 +238,36 @@ async fn a_provider_that_fails_is_recorded_and_the_next_round_goes_on() {
         Arc::new(Fixed(right.unwrap())),
         system_randomness,
     );
+    assert_eq!(watch.round().await.unwrap()[0].1.opened.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_watch_looks_at_once_and_stops_in_the_middle_of_a_look_without_losing_anything() {
+    let bench = Bench::new().await;
+    let project = bench.register(|_| {}).await.unwrap().project;
+    bench.confirm(&project.id).await.unwrap();
+    let right = connector(bench.base.as_str(), "acme/percent", bench.registration().1);
+    let connectors: Arc<dyn Connectors> = Arc::new(Fixed(right.unwrap()));
+    let stop = CancellationToken::new();
+    let told = stop.clone();
+    bench
+        .forge
+        .on("GET", "/actions/runs", 1, Moment::After, move || {
+            told.cancel();
+            Ok(())
+        });
+    // Once a year: without the look at the start it would never end.
+    let schedule = "0 0 0 1 1 *".parse().unwrap();
+    let store = bench.store.clone();
+    run(
+        store,
+        Arc::clone(&connectors),
+        schedule,
+        system_randomness,
+        stop,
+    )
+    .await;
+    let mut watch = Watch::new(bench.store.clone(), connectors, system_randomness);
     assert_eq!(watch.round().await.unwrap()[0].1.opened.len(), 1);
 }
 
@@ -363,7 +394,7 @@ fn addresses_name_a_repository_of_the_configured_provider_or_nothing() {
         (github, "http://github.com/acme/widget"),
         (github, "https://github.com.example.org/acme/widget"),
         (github, "https://github.com:8443/acme/widget"),
-        (github, "https://user:pass@github.com/acme/widget"),
+        (github, "https://user:hunter2@github.com/acme/widget"),
         (github, "https://github.com/acme"),
         (github, "https://github.com/acme/"),
         (github, "https://github.com/acme/widget/tree/main"),
@@ -378,7 +409,7 @@ fn addresses_name_a_repository_of_the_configured_provider_or_nothing() {
         (below, "https://example.com/github/acme/widget"),
     ] {
         let error = read(base, text).unwrap_err().to_string();
-        assert!(!error.contains("pass"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
         assert!(error.contains(base), "{error}");
     }
 }

@@ -2,4 +2,7 @@
 
 mod crash;
 mod fix;
+mod shared;
+mod sums;
+mod tampering;
 mod world;

@@ -68,7 +68,7 @@ pub(super) async fn draft(work: Work<'_>) -> Stepped {
 }
 
 /// The binding as it is signed.
-fn bound(binding: &Binding) -> Result<BoundChange, StepError> {
+pub(super) fn bound(binding: &Binding) -> Result<BoundChange, StepError> {
     let of = |text: &str| Sha256Digest::of(text.as_bytes()).into();
     Ok(BoundChange {
         repository_id: label(&binding.repository_id)?,

@@ -3,13 +3,13 @@
 use super::super::Stepped;
 use super::super::escalation::{Handover, hand_over};
 use super::super::repository::{Clone, broken, on_disk, remote_failure};
-use super::super::work::{Work, expect, no_entropy, unanswered};
+use super::super::work::{Work, expect, unanswered};
 use super::landing;
 use crate::approve::Binding;
 use crate::change::{ChangeSet, Oid};
 use crate::clock::Millis;
 use crate::id::ExecutionId;
-use crate::incident::{EscalationReason, Fact, MergeLock, Outcome, StepError};
+use crate::incident::{EscalationReason, Fact, MergeLock, Outcome, Snapshot, StepError};
 use crate::reconcile::{CheckRequirement, Comparison, Demands, Difference, compare as judge};
 use crate::workspace::git_command::Merged;
 
@@ -21,7 +21,7 @@ pub(super) async fn compare(work: Work<'_>, comparisons: u32) -> Stepped {
     }
     match compared(&work, binding).await? {
         Comparison::Matched(matched) => {
-            let entropy = work.engine.entropy().map_err(no_entropy)?;
+            let entropy = work.engine.entropy()?;
             Ok(Outcome {
                 merge_lock: Some(MergeLock::Take),
                 ..Outcome::fact(Fact::Merging {
@@ -32,7 +32,7 @@ pub(super) async fn compare(work: Work<'_>, comparisons: u32) -> Stepped {
             })
         }
         Comparison::Pending(reason) => Ok(Outcome::pause(
-            work.now.plus_millis(patience(work.now, binding)),
+            work.now.plus_millis(patience(work.snapshot, work.now)),
             reason,
         )),
         Comparison::MergedElsewhere => landing::merged_by_person(work, binding).await,
@@ -127,9 +127,9 @@ pub(super) fn blocked(
     Ok(outcome)
 }
 
-/// How long to wait for a check or for the provider, in milliseconds: short at first, for checks that take minutes up to one.
-fn patience(now: Millis, binding: &Binding) -> i64 {
-    // The binding does not say when it was made, but with every look its end comes nearer; a tenth of what is left bounds it.
-    let left = binding.expires_at.0.saturating_sub(now.0);
-    (left / 10).clamp(200, 5_000)
+/// How long to wait for a check or for the provider, in milliseconds: half of the time since something happened last, so that
+/// an answer that takes a moment is not waited for long, and checks that take minutes cost few looks.
+fn patience(snapshot: &Snapshot, now: Millis) -> i64 {
+    let last = snapshot.facts.last().map_or(now, |fact| fact.at);
+    (now.0.saturating_sub(last.0) / 2).clamp(500, 60_000)
 }

@@ -46,7 +46,7 @@ pub(super) async fn fix(work: Work<'_>) -> Stepped {
     let proof = proven(&work, &clone, &scratch, tree, &judged).await?;
     work.engine.passed("proof").await;
     let commit = committed(&work, &clone, tree, &summary, &judged).await?;
-    recorded(&work, &clone, commit, summary, &judged, &proof)
+    recorded(&work, &clone, commit, &summary, &judged, &proof)
 }
 
 fn failed(reason: EscalationReason, detail: impl Into<String>) -> StepError {
@@ -206,7 +206,7 @@ fn recorded(
     work: &Work<'_>,
     clone: &Clone<'_>,
     commit: Oid,
-    summary: FixSummary,
+    summary: &FixSummary,
     judged: &Judged,
     proof: &Proof,
 ) -> Stepped {

@@ -4,7 +4,7 @@ use super::super::Stepped;
 use super::super::drafting::Drafter;
 use super::super::escalation::{Handover, hand_over};
 use super::super::notices::notice;
-use super::super::work::{Work, expect, no_entropy, unanswered};
+use super::super::work::{Work, expect, unanswered};
 use super::approval::signed_method;
 use super::merge::{authority, void};
 use crate::approve::{AuthoritySource, Binding, MergeMethod};
@@ -43,7 +43,7 @@ pub(super) async fn settle(
             resolved(work, binding, merge, &proof, view.base_tip).await
         }
         Landing::Proven(proof) => {
-            let execution = work.engine.entropy().map_err(no_entropy)?;
+            let execution = work.engine.entropy()?;
             let execution = ExecutionId::new(work.now, execution);
             by_person(work, binding, &execution, &proof, view.base_tip)
         }
@@ -112,7 +112,7 @@ async fn resolved(
 
 /// Somebody merged the pull request: it is recorded as an execution without our approval, and the incident ends.
 pub(super) async fn merged_by_person(work: Work<'_>, binding: &Binding) -> Stepped {
-    let entropy = work.engine.entropy().map_err(no_entropy)?;
+    let entropy = work.engine.entropy()?;
     let execution = ExecutionId::new(work.now, entropy);
     let view = work.connector.landed(binding, &execution).await;
     let view = view.map_err(|error| unanswered(&error, work.now))?;

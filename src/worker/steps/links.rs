@@ -3,7 +3,7 @@
 use secrecy::SecretString;
 
 use super::super::Stepped;
-use super::super::work::{Work, expect, no_entropy};
+use super::super::work::{Work, expect};
 use crate::id::ApprovalId;
 use crate::incident::{AuditEvent, Fact, NewLink, Outcome, StepError};
 use crate::notify::{ApprovalLink, Notification};
@@ -11,8 +11,8 @@ use crate::notify::{ApprovalLink, Notification};
 /// Makes a link; older ones are revoked when it is committed. Its nonce stays in this process until it is delivered.
 pub(super) fn mint(work: Work<'_>) -> Stepped {
     let request = expect(work.snapshot.request(), "the approval request")?;
-    let token = work.engine.token().map_err(no_entropy)?;
-    let approval = ApprovalId::new(work.now, work.engine.entropy().map_err(no_entropy)?);
+    let token = work.engine.token()?;
+    let approval = ApprovalId::new(work.now, work.engine.entropy()?);
     let seconds = i64::try_from(work.engine.settings.link_ttl.as_secs()).unwrap_or(i64::MAX);
     let link = NewLink {
         approval: approval.clone(),

@@ -11,6 +11,7 @@ mod judge;
 mod landing;
 mod links;
 mod merge;
+mod notary;
 mod propose;
 mod publish;
 mod read;

@@ -172,7 +172,7 @@ impl Decided {
     }
 }
 
-const fn signed_class(class: Class) -> SignedClass {
+pub(super) const fn signed_class(class: Class) -> SignedClass {
     match class {
         Class::Functional => SignedClass::Functional,
         Class::Data => SignedClass::Data,

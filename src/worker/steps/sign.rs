@@ -3,6 +3,7 @@
 use super::super::Stepped;
 use super::super::drafting::unsigned;
 use super::super::work::{Work, expect, unread};
+use super::notary;
 use crate::incident::{Outcome, SignedEnvelope, StepError};
 
 /// The bytes that were committed before are signed, so that after a crash the same envelope comes out.
@@ -14,6 +15,7 @@ pub(super) async fn sign(work: Work<'_>, seq: u64) -> Stepped {
         draft.map_err(|error| unread(&error))?,
         "a drafted statement",
     )?;
+    notary::check(work, seq, &draft.statement).await?;
     let acting = work.engine.keys.allow_acting(work.now);
     acting.map_err(|error| StepError::Retry {
         after: std::time::Duration::from_mins(1),

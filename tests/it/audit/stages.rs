@@ -25,7 +25,9 @@ const STAGES: [Stage; 12] = [
 
 fn ledger(steps: &[fn(&mut Ledger)]) -> Ledger {
     let mut ledger = Ledger::new();
-    steps.iter().for_each(|step| step(&mut ledger));
+    for step in steps {
+        step(&mut ledger);
+    }
     ledger
 }
 

@@ -145,6 +145,21 @@ fn a_failure_carries_what_an_incident_needs() {
     );
 }
 
+#[test]
+fn names_that_a_database_cannot_keep_are_mended_and_stay_different() {
+    let name = |job_name: &str| {
+        let jobs = [job(job_name, "failure", 3)];
+        match classify(&run(1, "failure"), &jobs, "main") {
+            Reading::Clear(observations) => short(&observations)[0].clone(),
+            other => panic!("not clear: {other:?}"),
+        }
+    };
+    assert_eq!(name("a\0b"), "a\u{fffd}b code");
+    let (first, second) = ("é".repeat(5000) + "1", "é".repeat(5000) + "2");
+    assert!(name(&first).len() < 420);
+    assert_ne!(name(&first), name(&second));
+}
+
 proptest! {
     /// Whatever the provider says: only the word `success` makes anything green, and a failure and a success of the same job
     /// share their key.

@@ -93,7 +93,7 @@ impl Provider {
 
 #[async_trait]
 impl Connector for Provider {
-    fn host(&self) -> &str {
+    fn host(&self) -> &'static str {
         "memory"
     }
     fn git_remote(&self) -> GitRemote {

@@ -4,7 +4,7 @@ use caretaker::approve::HumanDecision;
 use caretaker::forge::Plant;
 use caretaker::incident::Stage;
 
-use super::world::{Setting, World};
+use super::world::{Seed, Setting, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_test_is_fixed_approved_merged_and_proven() {
@@ -49,7 +49,7 @@ async fn a_failing_test_is_fixed_approved_merged_and_proven() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_path_ends_in_two_events_and_nothing_at_the_forge() {
     let world = World::new(Setting {
-        plant: Plant::DeniedPath,
+        seed: Seed::Plant(Plant::DeniedPath),
         ..Setting::default()
     })
     .await;

@@ -23,6 +23,8 @@ use caretaker::worker::{Connectors, Engine, Links, Settings, Time, Tools, drain}
 use caretaker::workspace::Identity;
 use secrecy::SecretString;
 
+use super::sums;
+
 pub(crate) const NOW: Millis = Millis(1_790_000_000_000);
 
 /// Asks a person about everything; one check is required.
@@ -77,22 +79,45 @@ pub(crate) struct World {
     pub(crate) incident: IncidentId,
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<FixedClock>,
-    pub(crate) home: tempfile::TempDir,
+    home: tempfile::TempDir,
+}
+
+/// Which repository fails.
+#[derive(Clone, Copy)]
+pub(crate) enum Seed {
+    /// One of the forge's own crates, whose tests take seconds.
+    Plant(Plant),
+    /// A Python module, whose tests take a moment.
+    Sums,
 }
 
 /// What a test may bend before the worker starts.
 pub(crate) struct Setting {
-    pub(crate) plant: Plant,
+    pub(crate) seed: Seed,
     pub(crate) rules: String,
     pub(crate) coder: Option<Arc<dyn Coder>>,
+    /// The database's address; a file of its own when there is none.
+    pub(crate) database: Option<String>,
 }
 
 impl Default for Setting {
     fn default() -> Self {
         Self {
-            plant: Plant::RedTest,
+            seed: Seed::Plant(Plant::RedTest),
             rules: RULES.to_owned(),
             coder: Some(Arc::new(ScriptedCoder::for_demo().unwrap())),
+            database: None,
+        }
+    }
+}
+
+impl Setting {
+    /// The quick repository, with a coder that knows it.
+    pub(crate) fn sums() -> Self {
+        Self {
+            seed: Seed::Sums,
+            coder: Some(Arc::new(sums::coder())),
+            ..Self::default()
         }
     }
 }
@@ -106,9 +131,13 @@ impl World {
         })
         .await
         .unwrap();
-        let planted = forge.plant(setting.plant).unwrap();
+        let planted = match setting.seed {
+            Seed::Plant(plant) => forge.plant(plant).unwrap(),
+            Seed::Sums => sums::plant(&forge),
+        };
         let clock = Arc::new(FixedClock::at(NOW));
-        let url = format!("sqlite://{}", home.path().join("caretaker.db").display());
+        let file = format!("sqlite://{}", home.path().join("caretaker.db").display());
+        let url = setting.database.unwrap_or(file);
         let store = Store::open(&url).await.unwrap();
         let keys = Keyring::in_memory(None, NOW, &mut system_randomness).unwrap();
         let organisation = keys.organisation().clone();
@@ -125,6 +154,7 @@ impl World {
         store
             .observe(&project, &failure, &incident, NOW)
             .await
+            .map(drop)
             .unwrap();
         let inbox = Inbox::default();
         let launcher = PathBuf::from(env!("CARGO_BIN_EXE_caretaker"));
@@ -166,6 +196,30 @@ impl World {
         }
     }
 
+    /// Another worker on the same database, as in a second process.
+    pub(crate) fn another_engine(&self) -> Engine {
+        let engine = &self.engine;
+        Engine {
+            store: engine.store.clone(),
+            connectors: Arc::clone(&engine.connectors),
+            coder: engine.coder.clone(),
+            sandbox: Arc::clone(&engine.sandbox),
+            tools: engine.tools.clone(),
+            keys: Arc::clone(&engine.keys),
+            notifiers: Notifiers::new(vec![Box::new(self.inbox.clone())]),
+            links: Links::default(),
+            time: engine.time.clone(),
+            random: engine.random,
+            settings: engine.settings.clone(),
+            failpoint: None,
+        }
+    }
+
+    /// Where the installation's state is; removed when the world ends.
+    pub(crate) fn home(&self) -> &std::path::Path {
+        self.home.path()
+    }
+
     pub(crate) async fn snapshot(&self) -> Snapshot {
         let scoped = self.engine.store.within(&self.project.organisation);
         let now = self.clock.now();
@@ -189,14 +243,16 @@ impl World {
         panic!("it does not settle: {:#?}", self.snapshot().await.facts);
     }
 
-    pub(crate) async fn answer(&self, decision: HumanDecision) -> Consumed {
+    /// The owner uses the newest link.
+    pub(crate) async fn answer(&self, decision: HumanDecision) {
         let link = self.inbox.link().expect("a link was delivered");
         let now = self.clock.now();
-        self.engine
-            .store
-            .consume(&link.hash(), decision, None, now)
-            .await
-            .unwrap()
+        let store = &self.engine.store;
+        let consumed = store.consume(&link.hash(), decision, None, now).await;
+        assert!(
+            matches!(consumed, Ok(Consumed::Done { .. })),
+            "{consumed:?}"
+        );
     }
 
     pub(crate) async fn verify(&self) -> Report {

@@ -1,0 +1,78 @@
+//! A small Python repository whose tests run in a moment, for stories that are told many times.
+
+use caretaker::agent::{Diagnosis, Edit, FixSummary, Script, ScriptedCoder, When};
+use caretaker::forge::{Ci, FileEdit, Forge, NewJob, NewRun, NewStep, Planted};
+
+const MODULE: &str = "def add(a, b):\n    return a - b\n";
+const OLD_TEST: &str = "import unittest\nimport sums\n\n\nclass Sums(unittest.TestCase):\n    def test_two(self):\n        self.assertEqual(sums.add(1, 1), 2)\n";
+const NEW_TEST: &str = "import unittest\nimport sums\n\n\nclass More(unittest.TestCase):\n    def test_three(self):\n        self.assertEqual(sums.add(2, 1), 3)\n";
+const LOG: &str = "test_two (test_sums.Sums.test_two) ... FAIL\n\n======================================================================\nFAIL: test_two (test_sums.Sums.test_two)\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/home/runner/work/sums/sums/test_sums.py\", line 7, in test_two\n    self.assertEqual(sums.add(1, 1), 2)\nAssertionError: 0 != 2\n\n----------------------------------------------------------------------\nRan 1 test in 0.000s\n\nFAILED (failures=1)\n";
+
+/// Plants the repository and its failed run.
+pub(crate) fn plant(forge: &Forge) -> Planted {
+    let files = [
+        ("sums.py", FileEdit::file(MODULE)),
+        ("test_sums.py", FileEdit::file(OLD_TEST)),
+        ("README.md", FileEdit::file("Sums.\n")),
+    ];
+    let repository = forge.create_repository("acme", "sums", &files).unwrap();
+    repository.set_ci(Ci::Automatic).unwrap();
+    let step = NewStep {
+        name: "Run python3 -m unittest".to_owned(),
+        conclusion: Some("failure".to_owned()),
+    };
+    let job = NewJob {
+        name: "test".to_owned(),
+        conclusion: Some("failure".to_owned()),
+        steps: vec![step],
+        log: Some(LOG.as_bytes().to_vec()),
+    };
+    let run = repository
+        .add_run(NewRun {
+            workflow: "CI".to_owned(),
+            workflow_id: 700,
+            workflow_path: ".github/workflows/ci.yml".to_owned(),
+            event: "push".to_owned(),
+            branch: Some("main".to_owned()),
+            head_sha: repository.tip("main").unwrap(),
+            status: "completed".to_owned(),
+            conclusion: Some("failure".to_owned()),
+            jobs: vec![job],
+        })
+        .unwrap();
+    Planted {
+        repository,
+        run,
+        file: "sums.py",
+        wrong: "a - b",
+        right: "a + b",
+    }
+}
+
+/// The coder that knows its defect.
+pub(crate) fn coder() -> ScriptedCoder {
+    ScriptedCoder::new(vec![Script {
+        when: When::default(),
+        diagnosis: Diagnosis {
+            cause: "add subtracts".to_owned(),
+            files: vec!["sums.py".parse().unwrap(), "test_more.py".parse().unwrap()],
+            confidence: 900,
+            summary: "sums.add subtracts its second argument instead of adding it.".to_owned(),
+        },
+        edits: vec![
+            Edit::Replace {
+                path: "sums.py".parse().unwrap(),
+                find: "a - b".to_owned(),
+                replace: "a + b".to_owned(),
+            },
+            Edit::Write {
+                path: "test_more.py".parse().unwrap(),
+                content: NEW_TEST.to_owned(),
+            },
+        ],
+        fix: FixSummary {
+            title: "Add instead of subtracting".to_owned(),
+            summary: "The sign was wrong. A new test adds two and one.".to_owned(),
+        },
+    }])
+}

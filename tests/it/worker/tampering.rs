@@ -1,0 +1,140 @@
+//! Somebody who can write into the database, while the worker works.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use caretaker::approve::HumanDecision;
+use caretaker::attest::dsse::{IN_TOTO, pae};
+use caretaker::change::Sha256Digest;
+use caretaker::incident::Stage;
+use caretaker::worker::{Failpoint, Links, drain};
+use sqlx::sqlite::SqlitePool;
+use tokio::sync::Notify;
+
+use super::world::{Setting, World};
+
+/// Stops the worker after its commit with this number.
+struct StopAfterCommit {
+    number: usize,
+    commits: AtomicUsize,
+    reached: Notify,
+}
+
+#[async_trait]
+impl Failpoint for StopAfterCommit {
+    async fn passed(&self, effect: &'static str) {
+        if effect == "commit" && self.commits.fetch_add(1, Ordering::SeqCst) + 1 == self.number {
+            self.reached.notify_one();
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+async fn stopped_after_commit(number: usize) -> World {
+    let mut world = World::new(Setting::sums()).await;
+    let stop = Arc::new(StopAfterCommit {
+        number,
+        commits: AtomicUsize::new(0),
+        reached: Notify::new(),
+    });
+    world.engine.failpoint = Some(stop.clone());
+    tokio::select! {
+        drained = drain(&world.engine, "first") => panic!("it ended: {drained:?}"),
+        () = stop.reached.notified() => {}
+    }
+    world.engine.failpoint = None;
+    world.engine.links = Links::default();
+    world.clock.advance_millis(61_000);
+    world
+}
+
+async fn database(world: &World) -> SqlitePool {
+    let file = world.home().join("caretaker.db");
+    let pool = SqlitePool::connect(&format!("sqlite://{}", file.display()))
+        .await
+        .unwrap();
+    for trigger in ["statement_no_update", "fact_no_update", "ledger_no_update"] {
+        // Names are fixed above: nothing from outside enters the statement.
+        let drop = match trigger {
+            "statement_no_update" => "DROP TRIGGER statement_no_update",
+            "fact_no_update" => "DROP TRIGGER fact_no_update",
+            _ => "DROP TRIGGER ledger_no_update",
+        };
+        sqlx::query(drop).execute(&pool).await.unwrap();
+    }
+    pool
+}
+
+// The line to break is named in `worker::steps::notary`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_made_milder_in_the_database_is_not_signed() {
+    // Reproduced, read, diagnosed, screened, fixed, proposed: proposal and decision are drafted, nothing is signed.
+    let world = stopped_after_commit(6).await;
+    let decision = world.snapshot().await.decision().unwrap().clone();
+    let scoped = world.engine.store.within(&world.project.organisation);
+    let draft = scoped.draft(&world.incident, 1).await.unwrap().unwrap();
+    let milder = String::from_utf8(draft.statement)
+        .unwrap()
+        .replace("\"verdict\":\"approve\"", "\"verdict\":\"free\"");
+    let name = Sha256Digest::of(&pae(IN_TOTO, milder.as_bytes())).to_string();
+    let old = decision.decision_event.to_string();
+    let pool = database(&world).await;
+    sqlx::query("UPDATE statement SET statement = $1, pae = $2 WHERE seq = 1")
+        .bind(milder.into_bytes())
+        .bind(&name)
+        .execute(&pool)
+        .await
+        .unwrap();
+    sqlx::query("UPDATE chain SET draft_head = $1")
+        .bind(&name)
+        .execute(&pool)
+        .await
+        .unwrap();
+    sqlx::query("UPDATE fact SET body = replace(replace(body, $1, $2), '\"verdict\":\"approve\"', '\"verdict\":\"free\"') WHERE kind = 'decided'")
+        .bind(&old)
+        .bind(&name)
+        .execute(&pool)
+        .await
+        .unwrap();
+    pool.close().await;
+    assert_eq!(
+        world.snapshot().await.decision().unwrap().verdict.as_str(),
+        "free",
+        "the database says so now"
+    );
+    for _ in 0..5 {
+        drain(&world.engine, "second").await.unwrap();
+        world.clock.advance_millis(400_000);
+    }
+    assert_eq!(world.snapshot().await.ledger.appended, 1, "the proposal");
+    assert_eq!(world.stage().await, Stage::Gated);
+    let history = scoped.audit_events(&world.incident).await.unwrap();
+    let failure = history
+        .iter()
+        .find(|event| event.kind == "signing-failed")
+        .expect("the history says so");
+    assert!(
+        failure.detail.contains("the rules decide otherwise"),
+        "{}",
+        failure.detail
+    );
+    assert!(world.planted.repository.pulls().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_row_changed_after_the_approval_stops_the_merge() {
+    let world = World::new(Setting::sums()).await;
+    assert_eq!(world.settle().await, Stage::AwaitingApproval);
+    world.answer(HumanDecision::Approve).await;
+    let pool = database(&world).await;
+    sqlx::query("UPDATE ledger SET occurred_at = occurred_at + 1 WHERE seq = 0")
+        .execute(&pool)
+        .await
+        .unwrap();
+    pool.close().await;
+    // Break it: let `steps::merge::authority` skip `audit::verify`; the envelopes alone are sound, and it merges.
+    assert_eq!(world.settle().await, Stage::Escalated);
+    let pulls = world.planted.repository.pulls().unwrap();
+    assert!(pulls[0].merge_commit.is_none(), "nothing was merged");
+}
