@@ -28,6 +28,7 @@ mod notify;
 mod onboard;
 mod reconcile;
 mod sandbox;
+mod serve;
 mod store;
 mod watch;
 mod web;
