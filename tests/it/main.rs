@@ -16,6 +16,7 @@ mod audit;
 mod authority;
 mod change;
 mod cli;
+mod commands;
 mod config;
 mod connector;
 mod demo;
