@@ -19,7 +19,7 @@ use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::config::MAXIMUM_FILE_BYTES;
 use crate::connector::Connector;
-use crate::id::{Entropy, OrganisationId, ProjectId};
+use crate::id::{Entropy, ProjectId};
 use crate::onboard::{self, Office, Registered, Registration, WatchMode};
 use crate::signer::{CredentialSeal, system_randomness, trust_history};
 use crate::store::{Project, Store};
