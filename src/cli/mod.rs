@@ -19,10 +19,14 @@ mod serve;
 mod words;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracing::level_filters::LevelFilter;
+
+use crate::config::Environment;
+use crate::telemetry::Logging;
 
 /// A control layer between what a coding agent intends and what gets merged.
 #[derive(Debug, Parser)]
@@ -87,7 +91,19 @@ enum Verdict {
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let config = arguments.config.as_deref();
-    let outcome = match arguments.command {
+    match log(&arguments.command).and_then(|()| perform(arguments.command, config)) {
+        Ok(Verdict::Done) => ExitCode::SUCCESS,
+        Ok(Verdict::Refused) => ExitCode::from(1),
+        Ok(Verdict::CannotTell) => ExitCode::from(3),
+        Err(error) => {
+            complain(&explain(&error));
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
+    match command {
         Command::Change(command) => change::run(&command),
         Command::Gate(command) => gate::run(&command),
         Command::Keys(command) => keys::run(&command, config),
@@ -101,16 +117,18 @@ pub fn run() -> ExitCode {
         Command::Worker => serve::run(serve::Parts::WORKER, config),
         Command::Web => serve::run(serve::Parts::WEB, config),
         Command::Demo(arguments) => demo::run(&arguments),
-    };
-    match outcome {
-        Ok(Verdict::Done) => ExitCode::SUCCESS,
-        Ok(Verdict::Refused) => ExitCode::from(1),
-        Ok(Verdict::CannotTell) => ExitCode::from(3),
-        Err(error) => {
-            complain(&explain(&error));
-            ExitCode::from(1)
-        }
     }
+}
+
+/// Starts logging for the commands that run for long; the others print what they have to say. The demo tells its story itself.
+fn log(command: &Command) -> anyhow::Result<()> {
+    let usual = match command {
+        Command::Serve | Command::Worker | Command::Web => LevelFilter::INFO,
+        Command::Demo(_) => LevelFilter::WARN,
+        _ => return Ok(()),
+    };
+    Logging::from_environment(&Environment::of_process()?, usual)?.install()?;
+    Ok(())
 }
 
 /// An error with its causes. Some errors repeat their cause in their own words; it is then not said a second time.

@@ -19,7 +19,7 @@ use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::config::MAXIMUM_FILE_BYTES;
 use crate::connector::Connector;
-use crate::id::{Entropy, OrganisationId, ProjectId};
+use crate::id::{Entropy, ProjectId};
 use crate::onboard::{self, Office, Registered, Registration, WatchMode};
 use crate::signer::{CredentialSeal, system_randomness, trust_history};
 use crate::store::{Project, Store};
@@ -169,7 +169,7 @@ async fn register(
         })?,
         None => String::new(),
     };
-    let organisation = organisation(installation)?;
+    let organisation = assembly::organisation(&trust_history(configuration)?)?;
     let seal = CredentialSeal::read(configuration)?;
     let store = Store::open(configuration.database.secret()).await?;
     let now = store.now().await?;
@@ -209,13 +209,6 @@ async fn register(
         registered.warnings.insert(0, warning.to_owned());
     }
     Ok(registered)
-}
-
-fn organisation(installation: &Installation) -> anyhow::Result<OrganisationId> {
-    let trust = trust_history(&installation.configuration)?;
-    let name = trust.newest().document().org.as_str();
-    name.parse()
-        .with_context(|| format!("reading the trust root: its organisation is {name:?}"))
 }
 
 fn token(installation: &Installation, variable: &str) -> anyhow::Result<SecretString> {
