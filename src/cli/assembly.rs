@@ -9,11 +9,13 @@ use async_trait::async_trait;
 
 use super::installation::Installation;
 use crate::agent::{Coder, CommandCoder, ScriptedCoder};
+use crate::attest::TrustHistory;
 use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adapter, Configuration, Github, Notifier, SandboxMode};
 use crate::connector::Connector;
 use crate::connector::github::{GithubConnector, GithubOptions};
+use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
 use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
@@ -23,21 +25,27 @@ use crate::workspace::Identity;
 
 /// How long one call to the provider may take.
 const CALL_DEADLINE: Duration = Duration::from_secs(30);
-/// How long a claim lasts without a sign of life.
-const LEASE: Duration = Duration::from_mins(1);
+/// How long a claim lasts without a sign of life, and so how long the incidents of a killed process stand still.
+const LEASE: Duration = Duration::from_secs(30);
 
-/// Opens the configured database for writing, and makes sure that it knows the organisation whose keys these are.
+/// Opens the configured database for writing, and makes sure that it knows the organisation that the keys act for.
 pub(super) async fn open_store(
     configuration: &Configuration,
-    keyring: &Keyring,
+    organisation: &OrganisationId,
 ) -> anyhow::Result<Store> {
     let store = Store::open(configuration.database.secret()).await?;
     let now = store.now().await?;
-    let organisation = keyring.organisation();
     store
         .ensure_organisation(organisation, organisation.as_str(), now)
         .await?;
     Ok(store)
+}
+
+/// The organisation that a trust root speaks for.
+pub(super) fn organisation(history: &TrustHistory) -> anyhow::Result<OrganisationId> {
+    let name = history.newest().document().org.as_str();
+    name.parse()
+        .with_context(|| format!("reading the trust root: its organisation is {name:?}"))
 }
 
 /// Opens the keys.

@@ -2,24 +2,31 @@
 //!
 //! What people and scripts read goes to standard output, everything else to standard error.
 
+mod approval;
 mod assembly;
 mod change;
 mod demo;
 mod doctor;
 mod forge;
 mod gate;
+mod incident;
 mod installation;
 mod keys;
 mod ledger;
 mod project;
 mod runtime;
 mod serve;
+mod words;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracing::level_filters::LevelFilter;
+
+use crate::config::Environment;
+use crate::telemetry::Logging;
 
 /// A control layer between what a coding agent intends and what gets merged.
 #[derive(Debug, Parser)]
@@ -48,6 +55,12 @@ enum Command {
     /// Register repositories and say what happens to them. Nothing is watched before it is confirmed.
     #[command(subcommand)]
     Project(project::ProjectCommand),
+    /// Look at incidents, and wake those that rest.
+    #[command(subcommand)]
+    Incident(incident::IncidentCommand),
+    /// Look at what waits for a person's answer, and answer it.
+    #[command(subcommand)]
+    Approval(approval::ApprovalCommand),
     /// Start a local GitHub-compatible server for trying caretaker out.
     Forge(forge::ForgeArguments),
     /// Show and verify signed ledgers.
@@ -78,33 +91,44 @@ enum Verdict {
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let config = arguments.config.as_deref();
-    let outcome = match arguments.command {
+    match log(&arguments.command).and_then(|()| perform(arguments.command, config)) {
+        Ok(Verdict::Done) => ExitCode::SUCCESS,
+        Ok(Verdict::Refused) => ExitCode::from(1),
+        Ok(Verdict::CannotTell) => ExitCode::from(3),
+        Err(error) => {
+            complain(&explain(&error));
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
+    match command {
         Command::Change(command) => change::run(&command),
         Command::Gate(command) => gate::run(&command),
         Command::Keys(command) => keys::run(&command, config),
         Command::Doctor(command) => doctor::run(&command, config),
         Command::Project(command) => project::run(&command, config),
+        Command::Incident(command) => incident::run(&command, config),
+        Command::Approval(command) => approval::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
         Command::Serve => serve::run(serve::Parts::ALL, config),
         Command::Worker => serve::run(serve::Parts::WORKER, config),
         Command::Web => serve::run(serve::Parts::WEB, config),
         Command::Demo(arguments) => demo::run(&arguments),
-    };
-    match outcome {
-        Ok(Verdict::Done) => ExitCode::SUCCESS,
-        Ok(Verdict::Refused) => ExitCode::from(1),
-        Ok(Verdict::CannotTell) => ExitCode::from(3),
-        Err(error) => {
-            // Standard error being closed leaves nobody to tell; the exit code still says it.
-            drop(writeln!(
-                std::io::stderr(),
-                "caretaker: {}",
-                explain(&error)
-            ));
-            ExitCode::from(1)
-        }
     }
+}
+
+/// Starts logging for the commands that run for long; the others print what they have to say. The demo tells its story itself.
+fn log(command: &Command) -> anyhow::Result<()> {
+    let usual = match command {
+        Command::Serve | Command::Worker | Command::Web => LevelFilter::INFO,
+        Command::Demo(_) => LevelFilter::WARN,
+        _ => return Ok(()),
+    };
+    Logging::from_environment(&Environment::of_process()?, usual)?.install()?;
+    Ok(())
 }
 
 /// An error with its causes. Some errors repeat their cause in their own words; it is then not said a second time.
@@ -119,6 +143,11 @@ fn explain(error: &anyhow::Error) -> String {
         }
     }
     text
+}
+
+/// Says on standard error why something was not done. Its being closed leaves nobody to tell; the exit code still says it.
+fn complain(text: &str) {
+    drop(writeln!(std::io::stderr(), "caretaker: {text}"));
 }
 
 /// Writes one line or document to standard output. A reader that closed it early (`| head`) wants no more, which is no fault.

@@ -117,44 +117,35 @@ pub(super) fn run(command: &ProjectCommand, config: Option<&Path>) -> anyhow::Re
                 print_registered(&registered, arguments.json)
             }
             ProjectCommand::Confirm(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let now = store.now().await?;
                 let (id, digest) = (&arguments.project, arguments.digest.as_ref());
                 let project = onboard::confirm(&store, &organisation, id, digest, now).await?;
                 say(&project, "is watched from now on", arguments.json)
             }
             ProjectCommand::List(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let projects = store.within(&organisation).projects().await?;
                 print(&show::list(&projects, arguments.json))
             }
             ProjectCommand::Show(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let project = onboard::find(&store, &organisation, &arguments.project).await?;
                 print(&show::one(&project, arguments.json))
             }
             ProjectCommand::Pause(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let project = onboard::pause(&store, &organisation, &arguments.project).await?;
                 say(&project, "is not watched for now", arguments.json)
             }
             ProjectCommand::Resume(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let project = onboard::resume(&store, &organisation, &arguments.project).await?;
                 say(&project, "is watched again", arguments.json)
             }
         }
     })?;
     Ok(Verdict::Done)
-}
-
-/// The database that is there, and its organisation.
-async fn open(installation: &Installation) -> anyhow::Result<(Store, OrganisationId)> {
-    let store = Store::open_existing(installation.configuration.database.secret()).await?;
-    let organisation = store.organisation().await?.context(
-        "the database holds no organisation; run `caretaker keys init` and register a project",
-    )?;
-    Ok((store, organisation))
 }
 
 /// Needs the trust root, for the organisation's name, and the key that seals credentials; none of the keys that sign.
@@ -178,7 +169,7 @@ async fn register(
         })?,
         None => String::new(),
     };
-    let organisation = organisation(installation)?;
+    let organisation = assembly::organisation(&trust_history(configuration)?)?;
     let seal = CredentialSeal::read(configuration)?;
     let store = Store::open(configuration.database.secret()).await?;
     let now = store.now().await?;
@@ -220,13 +211,6 @@ async fn register(
     Ok(registered)
 }
 
-fn organisation(installation: &Installation) -> anyhow::Result<OrganisationId> {
-    let trust = trust_history(&installation.configuration)?;
-    let name = trust.newest().document().org.as_str();
-    name.parse()
-        .with_context(|| format!("reading the trust root: its organisation is {name:?}"))
-}
-
 fn token(installation: &Installation, variable: &str) -> anyhow::Result<SecretString> {
     let value = installation.environment.value(variable);
     let value = value.with_context(|| {
@@ -242,17 +226,9 @@ fn owner(installation: &Installation, given: Option<&str>) -> anyhow::Result<Pri
     if let Some(given) = given {
         return given.parse().context("reading --owner");
     }
-    let environment = &installation.environment;
-    let user = environment
-        .value("USER")
-        .or_else(|| environment.value("LOGNAME"))
-        .map_or_else(
-            || rustix::process::getuid().as_raw().to_string(),
-            str::to_owned,
-        );
-    format!("local:{user}")
-        .parse()
-        .context("naming the current user as owner; name another one with --owner")
+    installation
+        .current_user()
+        .context("the owner of the project; name another one with --owner")
 }
 
 /// An ordinary file that is not longer than such files are.

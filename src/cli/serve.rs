@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::assembly::{self, GithubConnectors};
@@ -11,7 +12,7 @@ use super::installation::Installation;
 use super::runtime::{block_on, stop_on_signal};
 use super::{Verdict, print};
 use crate::config::Configuration;
-use crate::signer::{Keyring, system_randomness};
+use crate::signer::{Keyring, system_randomness, trust_history};
 use crate::store::Store;
 use crate::watch;
 use crate::web::{self, WebState};
@@ -46,28 +47,58 @@ pub(super) fn run(parts: Parts, config: Option<&Path>) -> anyhow::Result<Verdict
     let installation = Installation::load(config)?;
     block_on(async {
         let stop = stop_on_signal()?;
-        let keys = assembly::open_keys(&installation)?;
-        let configuration = &installation.configuration;
-        let store = assembly::open_store(configuration, &keys).await?;
-        let mut running = Running::new(stop.clone());
-        let mut public_url = configured_url(configuration);
-        if parts.pages {
-            let listener = listen(configuration).await?;
-            let address = format!("http://{}", listener.local_addr()?);
-            print(&format!("caretaker: pages at {address}"))?;
-            public_url.get_or_insert(address);
-            running.pages(listener, &store, &keys, public_url.clone());
-        }
+        let mut running = Running::new(stop);
         if parts.work {
-            let listening = format!("http://{}", configuration.server.listen);
-            let public_url = public_url.unwrap_or(listening);
-            let engine = assembly::engine(configuration, store, keys, public_url).await?;
-            say_what_confines(&engine);
-            running.work(&Arc::new(engine), configuration);
+            start(&mut running, parts, &installation).await?;
+        } else {
+            // Break it: open the keys here too; whoever gets into the process that faces people can then sign.
+            let history = trust_history(&installation.configuration)?;
+            let organisation = assembly::organisation(&history)?;
+            let store = assembly::open_store(&installation.configuration, &organisation).await?;
+            let mut state = WebState::new(store, organisation, history);
+            let (listener, address) = listen(&installation.configuration).await?;
+            say_where(&address)?;
+            state.public_url = configured_url(&installation.configuration).or(Some(address));
+            running.serve(listener, state);
         }
-        running.until_stopped().await;
+        running.until_stopped().await?;
         Ok(Verdict::Done)
     })
+}
+
+/// Starts the worker and the watch, and the pages with them when both run in this process.
+async fn start(
+    running: &mut Running,
+    parts: Parts,
+    installation: &Installation,
+) -> anyhow::Result<()> {
+    let configuration = &installation.configuration;
+    let keys = assembly::open_keys(installation)?;
+    let mut public_url = configured_url(configuration);
+    let listen_port = configuration.server.listen.0.port();
+    anyhow::ensure!(
+        parts.pages || public_url.is_some() || listen_port != 0,
+        "server.listen takes any free port, so nobody knows where approval links should lead; set server.public_url to the address of the pages"
+    );
+    let store = assembly::open_store(configuration, keys.organisation()).await?;
+    let mut pages = None;
+    if parts.pages {
+        let (listener, address) = listen(configuration).await?;
+        public_url.get_or_insert_with(|| address.clone());
+        pages = Some((listener, address, store.clone()));
+    }
+    let public_url =
+        public_url.unwrap_or_else(|| format!("http://{}", configuration.server.listen));
+    // Made before anything runs: what is missing here ends the command with nothing begun.
+    let engine =
+        assembly::engine(configuration, store, Arc::clone(&keys), public_url.clone()).await?;
+    say_what_confines(&engine);
+    if let Some((listener, address, store)) = pages {
+        say_where(&address)?;
+        running.pages(listener, &store, &keys, Some(public_url));
+    }
+    running.work(&Arc::new(engine), configuration);
+    Ok(())
 }
 
 fn configured_url(configuration: &Configuration) -> Option<String> {
@@ -75,13 +106,26 @@ fn configured_url(configuration: &Configuration) -> Option<String> {
     url.map(|url| url.as_str().to_owned())
 }
 
-async fn listen(configuration: &Configuration) -> anyhow::Result<tokio::net::TcpListener> {
+/// Listens for pages.
+async fn listen(
+    configuration: &Configuration,
+) -> anyhow::Result<(tokio::net::TcpListener, String)> {
     let address = configuration.server.listen.0;
-    tokio::net::TcpListener::bind(address).await.with_context(|| {
+    let listening = || {
         format!(
             "listening on {address} for pages: is it in use? name another address under server.listen"
         )
-    })
+    };
+    let listener = tokio::net::TcpListener::bind(address)
+        .await
+        .with_context(listening)?;
+    let url = format!("http://{}", listener.local_addr().with_context(listening)?);
+    Ok((listener, url))
+}
+
+/// Said once everything is there that can be missing: who waits for this line may use the pages.
+fn say_where(address: &str) -> anyhow::Result<()> {
+    print(&format!("caretaker: pages at {address}"))
 }
 
 fn say_what_confines(engine: &worker::Engine) {
@@ -96,37 +140,41 @@ fn say_what_confines(engine: &worker::Engine) {
     }
 }
 
-/// The tasks of this process. When one ends by a panic, so does the process.
+/// The tasks of this process. When one fails or panics, all end, and so does the process: whoever supervises it starts it
+/// again, while a process that lost a part and runs on would look healthy.
 pub(super) struct Running {
-    tasks: tokio::task::JoinSet<()>,
+    tasks: JoinSet<anyhow::Result<()>>,
     stop: CancellationToken,
 }
 
 impl Running {
     pub(super) fn new(stop: CancellationToken) -> Self {
         Self {
-            tasks: tokio::task::JoinSet::new(),
+            tasks: JoinSet::new(),
             stop,
         }
     }
 
-    /// Serves pages.
+    /// Serves pages with the trust root of these keys.
     pub(super) fn pages(
         &mut self,
         listener: tokio::net::TcpListener,
         store: &Store,
-        keys: &Arc<Keyring>,
+        keys: &Keyring,
         public_url: Option<String>,
     ) {
         let organisation = keys.organisation().clone();
         let mut state = WebState::new(store.clone(), organisation, keys.history().clone());
         state.public_url = public_url;
+        self.serve(listener, state);
+    }
+
+    /// Serves these pages.
+    fn serve(&mut self, listener: tokio::net::TcpListener, state: WebState) {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
-            if let Err(error) = web::serve(listener, state, stop.clone().cancelled_owned()).await {
-                tracing::error!(%error, "the pages ended");
-                stop.cancel();
-            }
+            let serving = web::serve(listener, state, stop.cancelled_owned());
+            serving.await.context("serving pages")
         });
     }
 
@@ -135,28 +183,36 @@ impl Running {
         for number in 0..WORKERS {
             let (engine, stop) = (Arc::clone(engine), self.stop.clone());
             let name = format!("{}-{number}", std::process::id());
-            self.tasks
-                .spawn(async move { worker::run(engine, &name, stop).await });
+            self.tasks.spawn(async move {
+                worker::run(engine, &name, stop).await;
+                Ok(())
+            });
         }
         let connectors =
             GithubConnectors::new(configuration.github.clone(), &engine.store, &engine.keys);
         let (schedule, stop) = (configuration.poll.schedule.clone(), self.stop.clone());
         let store = engine.store.clone();
         self.tasks.spawn(async move {
-            watch::run(
-                store,
-                Arc::new(connectors),
-                schedule,
-                system_randomness,
-                stop,
-            )
-            .await;
+            let connectors = Arc::new(connectors);
+            watch::run(store, connectors, schedule, system_randomness, stop).await;
+            Ok(())
         });
     }
 
-    /// Waits for the end of every task after a signal, or for the first that ends by itself.
-    pub(super) async fn until_stopped(mut self) {
-        self.stop.cancelled().await;
-        while self.tasks.join_next().await.is_some() {}
+    /// Waits for the end of every task: after a signal, or after one of them failed.
+    ///
+    /// # Errors
+    /// The first task that failed or panicked.
+    pub(super) async fn until_stopped(mut self) -> anyhow::Result<()> {
+        let mut result = Ok(());
+        while let Some(ended) = self.tasks.join_next().await {
+            // Break it: pass over a task that panicked; the process then runs on without its worker.
+            let ended = ended.context("a part of caretaker stopped working");
+            if let Err(error) = ended.and_then(|ended| ended) {
+                self.stop.cancel();
+                result = result.and(Err(error));
+            }
+        }
+        result
     }
 }

@@ -1,5 +1,7 @@
 //! Repositories as stores of objects: opening them, and reading exactly what an id names.
 
+use std::io::{self, ErrorKind::AlreadyExists, ErrorKind::DirectoryNotEmpty};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use git2::{
@@ -73,13 +75,26 @@ impl TrustedRepository {
     }
 }
 
+/// Makes the repository whole or not at all: a process that is killed here must not leave half a one, which nobody could open
+/// or make any more.
 fn create(path: &Path) -> Result<(), WorkspaceError> {
-    use std::os::unix::fs::DirBuilderExt as _;
+    let refused = |error: io::Error| WorkspaceError::io("creating the repository", path)(error);
+    let folder = path.parent().filter(|parent| *parent != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(path)
-        .map_err(WorkspaceError::io("creating the repository", path))?;
+        .create(folder)
+        .map_err(refused)?;
+    let place = tempfile::Builder::new()
+        .prefix(".unfinished-")
+        .tempdir_in(folder)
+        .map_err(refused)?;
+    let made = place.path().join("repository");
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&made)
+        .map_err(refused)?;
     let mut options = RepositoryInitOptions::new();
     options
         .bare(true)
@@ -87,12 +102,18 @@ fn create(path: &Path) -> Result<(), WorkspaceError> {
         .external_template(false)
         .initial_head("main");
     // What a fact in the database names must survive a power failure too.
-    Repository::init_opts(path, &options)
+    Repository::init_opts(&made, &options)
         .and_then(|made| made.config()?.set_bool("core.fsyncObjectFiles", true))
         .map_err(WorkspaceError::git(format!(
             "creating the bare repository {}",
             path.display()
-        )))
+        )))?;
+    // Break it: make the repository at `path` itself; of many that make it at once, some then open half a one.
+    match std::fs::rename(&made, path) {
+        // Another process was faster.
+        Err(error) if matches!(error.kind(), DirectoryNotEmpty | AlreadyExists) => Ok(()),
+        other => other.map_err(refused),
+    }
 }
 
 /// Opens any repository, bare or with a working tree, to read objects and refs from it.

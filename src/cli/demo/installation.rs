@@ -68,7 +68,7 @@ pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Sta
         &mut system_randomness,
     )?;
     let keys = assembly::open_keys(&installation)?;
-    let store = assembly::open_store(configuration, &keys).await?;
+    let store = assembly::open_store(configuration, keys.organisation()).await?;
     let engine = assembly::engine(configuration, store, keys, pages.clone()).await?;
     let project = registered(&engine, configuration, &forge, &planted).await?;
     Ok(Stage {

@@ -50,7 +50,8 @@ pub(super) async fn tell(
         Ok(()) => play.ending(arguments, &mut teller, started).await?,
         Err(error) => {
             stop.cancel();
-            running.until_stopped().await;
+            // What the story failed for says more than how the pages ended.
+            drop(running.until_stopped().await);
             return Err(error);
         }
     };
@@ -59,7 +60,7 @@ pub(super) async fn tell(
     } else {
         stop.cancel();
     }
-    running.until_stopped().await;
+    running.until_stopped().await?;
     Ok(ended)
 }
 

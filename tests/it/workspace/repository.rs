@@ -17,6 +17,23 @@ fn a_trusted_repository_is_bare_without_hooks_and_opens_again() {
 }
 
 #[test]
+fn of_many_that_make_one_repository_at_once_each_opens_a_whole_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("deep/project.git");
+    let barrier = std::sync::Barrier::new(8);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                barrier.wait();
+                TrustedRepository::open_or_create(&place).unwrap();
+            });
+        }
+    });
+    let left = std::fs::read_dir(place.parent().unwrap()).unwrap();
+    assert_eq!(left.count(), 1, "nothing unfinished is left");
+}
+
+#[test]
 fn what_is_no_bare_repository_is_not_taken_for_one() {
     let place = tempfile::tempdir().unwrap();
     git(place.path(), &["init", "-q"], b"", &[]);
