@@ -123,7 +123,7 @@ impl Store {
         let incident = answer.incident;
         let snapshot = work.locked(organisation, incident, now).await?;
         let request = open_question(&snapshot, work.doing, now)?;
-        let refused = |reason| refusal(work.doing, incident, reason);
+        let refused = |reason: String| refusal(work.doing, incident, reason);
         if request.principal != *answer.principal {
             let reason = format!("{} was asked, not {}", request.principal, answer.principal);
             return Err(refused(reason));
@@ -152,8 +152,7 @@ impl Store {
             )
             .await?;
         if !used {
-            let reason = "its time is over".to_owned();
-            return Err(refusal(work.doing, incident, reason));
+            return Err(refusal(work.doing, incident, "its time is over"));
         }
         let detail = format!("by {} on this machine, without a link", answer.principal);
         work.remark(&snapshot, "answered-locally", detail, now)
@@ -162,7 +161,11 @@ impl Store {
     }
 }
 
-fn refusal(doing: &'static str, incident: &IncidentId, reason: String) -> StoreError {
+fn refusal(
+    doing: &'static str,
+    incident: &IncidentId,
+    reason: impl std::fmt::Display,
+) -> StoreError {
     StoreError::Refused {
         doing,
         reason: format!("{incident}: {reason}; nothing was written"),
@@ -175,7 +178,7 @@ fn open_question<'a>(
     doing: &'static str,
     now: Millis,
 ) -> Result<&'a ApprovalRequest, StoreError> {
-    let refused = |reason| Err(refusal(doing, &snapshot.incident, reason));
+    let refused = |reason: String| Err(refusal(doing, &snapshot.incident, reason));
     let Some(request) = snapshot.request() else {
         return refused(format!(
             "nobody is asked about it (it is {}); `caretaker incident explain` says what it waits for",
@@ -214,7 +217,7 @@ impl Work {
         snapshot.ok_or_else(|| {
             let reason =
                 "there is no such incident; `caretaker incident list` shows those there are";
-            refusal(self.doing, incident, reason.to_owned())
+            refusal(self.doing, incident, reason)
         })
     }
 

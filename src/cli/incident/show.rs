@@ -1,10 +1,9 @@
 //! Incidents in words.
 
-use crate::approve::HumanDecision;
+use crate::approve::{ApprovalRequest, HumanDecision};
 use crate::attest::text::shown;
 use crate::change::{ChangeDocument, ChangeDocumentEntry, Mode};
 use crate::cli::words::entry;
-use crate::clock::Millis;
 use crate::incident::{Fact, Failure, Reproduction, Stage};
 use crate::store::{IncidentRow, Project};
 use crate::web::{IncidentRecord, explanation};
@@ -172,10 +171,7 @@ fn control(record: &IncidentRecord, lines: &mut Vec<String>) {
         }
     }
     if let Some(request) = snapshot.request() {
-        lines.push(entry(
-            "approval",
-            &answered(record, &request.binding.expires_at),
-        ));
+        lines.push(entry("approval", &answered(record, request)));
     }
     if let (Some(number), Some(url)) = (snapshot.pull_request(), snapshot.pull_request_url()) {
         lines.push(entry("pull request", &format!("{number}, {url}")));
@@ -200,13 +196,13 @@ fn control(record: &IncidentRecord, lines: &mut Vec<String>) {
 }
 
 /// What became of the question.
-fn answered(record: &IncidentRecord, until: &Millis) -> String {
-    let Some(request) = record.snapshot.request() else {
-        return String::new();
-    };
+fn answered(record: &IncidentRecord, request: &ApprovalRequest) -> String {
     let principal = &request.principal;
     let word = match record.snapshot.answer() {
-        None => return format!("{principal} was asked, until {until}"),
+        None => {
+            let until = request.binding.expires_at;
+            return format!("{principal} was asked, until {until}");
+        }
         Some(HumanDecision::Approve) => "approved",
         Some(HumanDecision::Reject) => "rejected",
     };
