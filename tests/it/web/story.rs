@@ -1,27 +1,25 @@
 //! An incident as it goes, told by committing what a worker's steps would commit.
 
-use std::collections::BTreeMap;
-
 use caretaker::approve::{ApprovalRequest, Binding, Consumption, MergeMethod, TokenHash};
-use caretaker::attest::dsse::{Envelope, IN_TOTO, pae};
 use caretaker::attest::predicate as signed;
-use caretaker::attest::{DigestRef, Event, Evidence, Label, List, Role, Statement, Subject, Text};
+use caretaker::attest::{Event, List, Role, Text};
 use caretaker::change::{
-    ChangeDocument, ChangeSet, FileChange, Mode, ObjectFormat, Oid, RepoPath, Sha256Digest, Side,
+    ChangeDocument, ChangeSet, FileChange, Mode, ObjectFormat, RepoPath, Sha256Digest, Side,
 };
 use caretaker::clock::Millis;
 use caretaker::config::rules_from_yaml;
 use caretaker::gate::{Class, Measured, Rules, SecondOpinion, Verdict, evaluate};
-use caretaker::id::{ApprovalId, EventId, ExecutionId, IncidentId, ProposalId};
+use caretaker::id::{ApprovalId, ExecutionId, IncidentId};
 use caretaker::incident::{
-    DecisionFact, DiagnosisFact, Draft, EscalationReason, EvidenceDocument, Fact, Failure,
-    FailureKind, FixFact, NewLink, Outcome, Reproduction, SignedEnvelope, Snapshot,
+    DiagnosisFact, EscalationReason, EvidenceDocument, Fact, Failure, FailureKind, FixFact,
+    NewLink, Outcome, Reproduction, SignedEnvelope, Snapshot,
 };
 use caretaker::reconcile::Difference;
 use caretaker::store::{Claim, Commit, Observed, Project};
-use caretaker::workspace::red_green::{TestEvidence, TestStatus};
 
+use super::runs::plain;
 use super::scene::{LEASE, NOW, Scene, after, oid, owner};
+use super::statements::bound;
 
 /// Everything in a story that is not ours: a test may put anything here.
 #[derive(Clone)]
@@ -56,16 +54,10 @@ pub(super) struct Story<'a> {
     pub(super) scene: &'a Scene,
     pub(super) incident: IncidentId,
     pub(super) words: Words,
-    project: Project,
+    pub(super) project: Project,
+    pub(super) snapshot: Snapshot,
+    pub(super) at: Millis,
     claim: Claim,
-    snapshot: Snapshot,
-    at: Millis,
-}
-
-/// What a decision drafts.
-struct Proposed {
-    proposal: Sha256Digest,
-    decision: Sha256Digest,
 }
 
 impl<'a> Story<'a> {
@@ -108,7 +100,7 @@ impl<'a> Story<'a> {
     }
 
     /// Commits a step, a few seconds after the one before, and signs what it drafts.
-    async fn step(&mut self, outcome: Outcome) {
+    pub(super) async fn step(&mut self, outcome: Outcome) {
         self.commit(outcome).await;
         while self.snapshot.ledger.appended < self.snapshot.ledger.drafted {
             self.sign_next().await;
@@ -495,213 +487,5 @@ impl<'a> Story<'a> {
             ),
         ];
         ChangeSet::new(ObjectFormat::Sha1, entries).unwrap()
-    }
-
-    async fn decide(
-        &mut self,
-        target: signed::Target,
-        fix: Option<&FixFact>,
-        verdict: Verdict,
-        class: Class,
-        document: serde_json::Value,
-    ) {
-        let of = |text: &str| DigestRef::from(Sha256Digest::of(text.as_bytes()));
-        let signed_class = match class {
-            Class::Functional => signed::Class::Functional,
-            Class::Data => signed::Class::Data,
-            Class::Infrastructure => signed::Class::Infrastructure,
-        };
-        let proposal = signed::Proposal {
-            event: self.block(Role::Proposer, 0),
-            target: target.clone(),
-            base: signed::Base {
-                branch: Text::new("main").unwrap(),
-                commit: oid(0xb1),
-            },
-            title: fix.map(|fix| of(&fix.title)),
-            body: fix.map(|fix| of(&fix.body)),
-            failure: signed::Failure {
-                kind: FailureKind::Code,
-                url: None,
-                evidence: Some(of("raw log")),
-            },
-            diagnosis: signed::Diagnosis {
-                sha256: of("diagnosis").sha256,
-                summary: Text::clipped(&self.words.cause),
-            },
-            agent: signed::Agent {
-                id: Label::new("scripted").unwrap(),
-                model: None,
-            },
-            context_manifest: of("manifest"),
-            tests: List::default(),
-            intent_document: Some(of(&self.project.intent)),
-            class: Some(signed_class),
-        };
-        let proposal = self.draft(Event::Proposal(Box::new(proposal)), 0);
-        let decision = signed::PolicyDecision {
-            event: self.block_after(Role::Policy, 1, Some(proposal.pae)),
-            proposal: proposal.pae.into(),
-            target,
-            verdict: match verdict {
-                Verdict::Deny => signed::Verdict::Deny,
-                Verdict::Approve => signed::Verdict::Approve,
-                Verdict::Free => signed::Verdict::Free,
-            },
-            terminal: verdict == Verdict::Deny,
-            class: signed_class,
-            rules: List::default(),
-            reasons: List::default(),
-            opinion: None,
-        };
-        let decision = self.draft(Event::PolicyDecision(Box::new(decision)), 1);
-        let proposed = Proposed {
-            proposal: proposal.pae,
-            decision: decision.pae,
-        };
-        self.step(Outcome {
-            drafts: vec![proposal, decision],
-            ..Outcome::fact(Fact::Decided(DecisionFact {
-                proposal: ProposalId::new(NOW, [5; 10]),
-                verdict,
-                class,
-                document,
-                rules: self.project.rules_digest,
-                proposal_event: proposed.proposal,
-                decision_event: proposed.decision,
-            }))
-        })
-        .await;
-    }
-
-    fn block(&self, role: Role, further: u64) -> signed::EventBlock {
-        self.block_after(role, further, self.snapshot.ledger.head)
-    }
-
-    fn block_after(
-        &self,
-        role: Role,
-        further: u64,
-        prev: Option<Sha256Digest>,
-    ) -> signed::EventBlock {
-        let seq = self.snapshot.ledger.drafted + further;
-        let mut entropy = [0; 10];
-        entropy[0] = u8::try_from(seq).unwrap();
-        signed::EventBlock {
-            id: EventId::new(NOW, entropy),
-            incident: self.incident.clone(),
-            seq,
-            prev: prev.map(Into::into),
-            project: signed::Project {
-                uri: Text::new(&self.project.url).unwrap(),
-                repository_id: Label::new(&self.project.repository_id).unwrap(),
-            },
-            role,
-            occurred_at: self.at,
-            trust_root: self.scene.trust.newest().reference(),
-            policy: self.project.rules_digest.into(),
-            producer: signed::Producer {
-                id: Text::new("urn:caretaker:worker").unwrap(),
-                version: Label::new("0.1.0").unwrap(),
-            },
-        }
-    }
-
-    fn draft(&self, event: Event, further: u64) -> Draft {
-        let role = event.predicate_type().role();
-        let statement = Statement::event(event).unwrap().draft().unwrap();
-        Draft {
-            seq: self.snapshot.ledger.drafted + further,
-            role,
-            pae: Sha256Digest::of(&pae(IN_TOTO, &statement)),
-            statement,
-        }
-    }
-
-    /// A run's whole record, and its signed result.
-    fn test_run(&self, tree: Oid, passed: bool) -> [EvidenceDocument; 2] {
-        let run = TestEvidence {
-            tree,
-            argv: ["cargo", "test", "--no-fail-fast"]
-                .map(str::to_owned)
-                .into(),
-            directory: String::new(),
-            status: TestStatus::Exited(if passed { 0 } else { 101 }),
-            failed: if passed {
-                Vec::new()
-            } else {
-                vec!["deadline::tests::due_today_is_not_late".to_owned()]
-            },
-            stdout: Sha256Digest::of(b"stdout"),
-            stderr: Sha256Digest::of(b"stderr"),
-            tail: if passed {
-                "test result: ok. 4 passed; 0 failed".to_owned()
-            } else {
-                self.words.tail.clone()
-            },
-            elapsed_ms: 2_340,
-        };
-        let whole = plain(&run);
-        let record = signed::ResourceDescriptor {
-            name: Some(Text::new("run").unwrap()),
-            uri: None,
-            digest: Some(BTreeMap::from([(
-                "sha256".to_owned(),
-                whole.digest().to_string(),
-            )])),
-            media_type: None,
-        };
-        let result = signed::TestResult {
-            result: if passed {
-                signed::TestOutcome::Passed
-            } else {
-                signed::TestOutcome::Failed
-            },
-            configuration: List::first_of([record]),
-            url: None,
-            passed_tests: None,
-            warned_tests: None,
-            failed_tests: None,
-        };
-        let subject = Subject {
-            name: "tree".to_owned(),
-            digest: BTreeMap::from([("gitTree".to_owned(), tree.to_string())]),
-        };
-        let statement = Statement::evidence(vec![subject], Evidence::TestResult(Box::new(result)));
-        let bytes = Scene::sign(Role::Proposer, &statement.unwrap().draft().unwrap());
-        assert!(Envelope::parse(&bytes).is_ok());
-        let envelope = EvidenceDocument {
-            media_type: "application/vnd.dsse.envelope.v1+json",
-            bytes,
-        };
-        [whole, envelope]
-    }
-}
-
-fn plain(document: &impl serde::Serialize) -> EvidenceDocument {
-    EvidenceDocument {
-        media_type: "application/json",
-        bytes: serde_json::to_vec(document).unwrap(),
-    }
-}
-
-fn bound(binding: &Binding) -> signed::BoundChange {
-    let of = |text: &str| Sha256Digest::of(text.as_bytes()).into();
-    signed::BoundChange {
-        repository_id: Label::new(&binding.repository_id).unwrap(),
-        host: Label::new(&binding.host).unwrap(),
-        pull_request: binding.pull_request,
-        base_ref: Text::new(&binding.base_ref).unwrap(),
-        merge_base: binding.merge_base,
-        head_ref: Text::new(&binding.head_ref).unwrap(),
-        head_commit: binding.head_commit,
-        head_tree: binding.head_tree,
-        count: binding.change.count as u64,
-        change: binding.change_digest().into(),
-        merge_method: signed::MergeMethod::Squash,
-        title: of(&binding.title),
-        body: of(&binding.body),
-        expires_at: binding.expires_at,
-        sha256: binding.digest(),
     }
 }
