@@ -109,7 +109,7 @@ async fn look(config: Option<&Path>) -> Vec<Finding> {
             findings.push(machine::sandbox(configuration.sandbox.mode).await);
             findings.push(machine::agent(&configuration.agent));
             findings.extend(keys::look(&configuration, &environment, SystemClock.now()));
-            findings.push(state::database(&configuration).await);
+            findings.extend(state::database(&configuration).await);
         }
         Err(error) => {
             findings.push(Finding::failed(

@@ -12,7 +12,6 @@ use crate::attest::chain::Verdict as Validity;
 use crate::audit::{Report, StoredLedger, verify};
 use crate::id::IncidentId;
 use crate::signer::trust_history;
-use crate::store::Store;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
@@ -55,10 +54,7 @@ pub(super) async fn read(
 ) -> anyhow::Result<(StoredLedger, Report)> {
     let configuration = &installation.configuration;
     let trust = trust_history(configuration)?;
-    let store = Store::open_existing(configuration.database.secret()).await?;
-    let organisation = store.organisation().await?.context(
-        "the database holds no organisation; run `caretaker keys init` and register a project",
-    )?;
+    let (store, organisation) = installation.open_database().await?;
     let ledger = store.within(&organisation).ledger(incident).await?;
     let ledger = ledger.with_context(|| {
         format!("there is no incident {incident}; `caretaker incident list` shows those there are")

@@ -2,18 +2,21 @@
 //!
 //! What people and scripts read goes to standard output, everything else to standard error.
 
+mod approval;
 mod assembly;
 mod change;
 mod demo;
 mod doctor;
 mod forge;
 mod gate;
+mod incident;
 mod installation;
 mod keys;
 mod ledger;
 mod project;
 mod runtime;
 mod serve;
+mod words;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -52,6 +55,12 @@ enum Command {
     /// Register repositories and say what happens to them. Nothing is watched before it is confirmed.
     #[command(subcommand)]
     Project(project::ProjectCommand),
+    /// Look at incidents, and wake those that rest.
+    #[command(subcommand)]
+    Incident(incident::IncidentCommand),
+    /// Look at what waits for a person's answer, and answer it.
+    #[command(subcommand)]
+    Approval(approval::ApprovalCommand),
     /// Start a local GitHub-compatible server for trying caretaker out.
     Forge(forge::ForgeArguments),
     /// Show and verify signed ledgers.
@@ -87,12 +96,7 @@ pub fn run() -> ExitCode {
         Ok(Verdict::Refused) => ExitCode::from(1),
         Ok(Verdict::CannotTell) => ExitCode::from(3),
         Err(error) => {
-            // Standard error being closed leaves nobody to tell; the exit code still says it.
-            drop(writeln!(
-                std::io::stderr(),
-                "caretaker: {}",
-                explain(&error)
-            ));
+            complain(&explain(&error));
             ExitCode::from(1)
         }
     }
@@ -105,6 +109,8 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::Keys(command) => keys::run(&command, config),
         Command::Doctor(command) => doctor::run(&command, config),
         Command::Project(command) => project::run(&command, config),
+        Command::Incident(command) => incident::run(&command, config),
+        Command::Approval(command) => approval::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
         Command::Serve => serve::run(serve::Parts::ALL, config),
@@ -137,6 +143,11 @@ fn explain(error: &anyhow::Error) -> String {
         }
     }
     text
+}
+
+/// Says on standard error why something was not done. Its being closed leaves nobody to tell; the exit code still says it.
+fn complain(text: &str) {
+    drop(writeln!(std::io::stderr(), "caretaker: {text}"));
 }
 
 /// Writes one line or document to standard output. A reader that closed it early (`| head`) wants no more, which is no fault.

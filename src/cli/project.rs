@@ -19,7 +19,7 @@ use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::config::MAXIMUM_FILE_BYTES;
 use crate::connector::Connector;
-use crate::id::{Entropy, OrganisationId, ProjectId};
+use crate::id::{Entropy, ProjectId};
 use crate::onboard::{self, Office, Registered, Registration, WatchMode};
 use crate::signer::{CredentialSeal, system_randomness, trust_history};
 use crate::store::{Project, Store};
@@ -117,44 +117,35 @@ pub(super) fn run(command: &ProjectCommand, config: Option<&Path>) -> anyhow::Re
                 print_registered(&registered, arguments.json)
             }
             ProjectCommand::Confirm(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let now = store.now().await?;
                 let (id, digest) = (&arguments.project, arguments.digest.as_ref());
                 let project = onboard::confirm(&store, &organisation, id, digest, now).await?;
                 say(&project, "is watched from now on", arguments.json)
             }
             ProjectCommand::List(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let projects = store.within(&organisation).projects().await?;
                 print(&show::list(&projects, arguments.json))
             }
             ProjectCommand::Show(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let project = onboard::find(&store, &organisation, &arguments.project).await?;
                 print(&show::one(&project, arguments.json))
             }
             ProjectCommand::Pause(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let project = onboard::pause(&store, &organisation, &arguments.project).await?;
                 say(&project, "is not watched for now", arguments.json)
             }
             ProjectCommand::Resume(arguments) => {
-                let (store, organisation) = open(&installation).await?;
+                let (store, organisation) = installation.open_database().await?;
                 let project = onboard::resume(&store, &organisation, &arguments.project).await?;
                 say(&project, "is watched again", arguments.json)
             }
         }
     })?;
     Ok(Verdict::Done)
-}
-
-/// The database that is there, and its organisation.
-async fn open(installation: &Installation) -> anyhow::Result<(Store, OrganisationId)> {
-    let store = Store::open_existing(installation.configuration.database.secret()).await?;
-    let organisation = store.organisation().await?.context(
-        "the database holds no organisation; run `caretaker keys init` and register a project",
-    )?;
-    Ok((store, organisation))
 }
 
 /// Needs the trust root, for the organisation's name, and the key that seals credentials; none of the keys that sign.
@@ -235,17 +226,9 @@ fn owner(installation: &Installation, given: Option<&str>) -> anyhow::Result<Pri
     if let Some(given) = given {
         return given.parse().context("reading --owner");
     }
-    let environment = &installation.environment;
-    let user = environment
-        .value("USER")
-        .or_else(|| environment.value("LOGNAME"))
-        .map_or_else(
-            || rustix::process::getuid().as_raw().to_string(),
-            str::to_owned,
-        );
-    format!("local:{user}")
-        .parse()
-        .context("naming the current user as owner; name another one with --owner")
+    installation
+        .current_user()
+        .context("the owner of the project; name another one with --owner")
 }
 
 /// An ordinary file that is not longer than such files are.

@@ -17,7 +17,7 @@ statements! {
     LOCATE = "SELECT id, organisation, incident, request, principal, issued_at, expires_at, revoked_at, consumed_at, decision \
         FROM approval WHERE token = $1";
     /// Locks the incident first, as a worker's commit does: whoever takes both locks takes them in one order.
-    LOCK = "UPDATE incident SET updated_at = updated_at WHERE id = $1 AND organisation = $2";
+    pub(super) LOCK = "UPDATE incident SET updated_at = updated_at WHERE id = $1 AND organisation = $2";
     /// The one statement that uses a link. All of its conditions stand in its predicate: of any number of simultaneous
     /// users one finds them true.
     CONSUME = "UPDATE approval SET consumed_at = $1, decision = $2 WHERE token = $3 AND consumed_at IS NULL \
@@ -185,12 +185,7 @@ impl Store {
         comment: Option<&str>,
         now: Millis,
     ) -> Result<Consumed, StoreError> {
-        if comment.is_some_and(|comment| comment.len() > LONGEST_COMMENT) {
-            return Err(StoreError::Value {
-                what: "the remark",
-                reason: "it is longer than 500 bytes",
-            });
-        }
+        check_comment(comment)?;
         let mut work = self.writing("using an approval link").await?;
         let Some((organisation, located)) = work.locate(token).await? else {
             return Ok(Consumed::Unknown);
@@ -200,29 +195,25 @@ impl Store {
             .bind(incident.as_str())
             .bind(organisation.as_str());
         work.execute(lock).await?;
-        let consume = sqlx::query(CONSUME)
-            .bind(now.0)
-            .bind(decision.as_str())
-            .bind(token.0.to_string());
-        let Some(row) = work.optional(consume).await? else {
+        let whose = (&organisation, &incident);
+        if !work.use_link(whose, token, decision, comment, now).await? {
             return Ok(Consumed::Gone);
-        };
-        let record = Consumption {
-            request: value::parsed(&row, "request")?,
-            token: *token,
-            issued_at: Millis(value::integer(&row, "issued_at")?),
-            expires_at: Millis(value::integer(&row, "expires_at")?),
-            consumed_at: now,
-            decision,
-            principal: value::parsed(&row, "principal")?,
-            comment: comment.map(ToOwned::to_owned),
-        };
-        let (fact, document) = written(value::parsed(&row, "id")?, &record);
-        work.keep(&organisation, &document).await?;
-        work.add_fact(&organisation, &incident, &fact, now).await?;
+        }
         work.commit_and_nudge().await?;
         Ok(Consumed::Done { incident })
     }
+}
+
+/// Refuses a remark that a signed statement does not take.
+pub(super) fn check_comment(comment: Option<&str>) -> Result<(), StoreError> {
+    let too_long = comment.is_some_and(|comment| comment.len() > LONGEST_COMMENT);
+    if too_long {
+        return Err(StoreError::Value {
+            what: "the remark",
+            reason: "it is longer than 500 bytes",
+        });
+    }
+    Ok(())
 }
 
 /// What a use leaves behind: the fact, and the record that it names.
@@ -240,6 +231,39 @@ fn written(approval: ApprovalId, record: &Consumption) -> (Fact, EvidenceDocumen
 }
 
 impl Work {
+    /// Uses a link whose incident is locked: the record of it becomes evidence, the answer a fact. False when the link was
+    /// used, revoked or has expired.
+    pub(super) async fn use_link(
+        &mut self,
+        (organisation, incident): (&OrganisationId, &IncidentId),
+        token: &TokenHash,
+        decision: HumanDecision,
+        comment: Option<&str>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let consume = sqlx::query(CONSUME)
+            .bind(now.0)
+            .bind(decision.as_str())
+            .bind(token.0.to_string());
+        let Some(row) = self.optional(consume).await? else {
+            return Ok(false);
+        };
+        let record = Consumption {
+            request: value::parsed(&row, "request")?,
+            token: *token,
+            issued_at: Millis(value::integer(&row, "issued_at")?),
+            expires_at: Millis(value::integer(&row, "expires_at")?),
+            consumed_at: now,
+            decision,
+            principal: value::parsed(&row, "principal")?,
+            comment: comment.map(ToOwned::to_owned),
+        };
+        let (fact, document) = written(value::parsed(&row, "id")?, &record);
+        self.keep(organisation, &document).await?;
+        self.add_fact(organisation, incident, &fact, now).await?;
+        Ok(true)
+    }
+
     async fn locate(
         &mut self,
         token: &TokenHash,

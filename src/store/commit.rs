@@ -8,6 +8,7 @@ use super::{Claim, Store, StoreError, Work, ledger, value};
 use crate::attest::dsse::{IN_TOTO, pae};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
+use crate::id::{IncidentId, OrganisationId};
 use crate::incident::{
     ClosedReason, Draft, Fact, MergeLock, NewLink, Outcome, SignedEnvelope, Snapshot, stage,
 };
@@ -34,7 +35,7 @@ statements! {
     /// The first reason stays.
     FREEZE = "UPDATE project SET frozen = COALESCE(frozen, $1) WHERE id = $2 AND organisation = $3";
     /// No link of the incident can be used any more.
-    REVOKE = "UPDATE approval SET revoked_at = $1 WHERE incident = $2 AND organisation = $3 AND revoked_at IS NULL \
+    pub(super) REVOKE = "UPDATE approval SET revoked_at = $1 WHERE incident = $2 AND organisation = $3 AND revoked_at IS NULL \
         AND consumed_at IS NULL";
     /// A link.
     INSERT_LINK = "INSERT INTO approval (id, organisation, incident, token, request, principal, issued_at, expires_at) \
@@ -276,22 +277,12 @@ impl Writing<'_> {
         }
         match &self.outcome.link {
             Some(_) if over => Err(self.inconsistent("an incident that is over gets no new link")),
-            Some(link) => self.link(work, link).await,
+            Some(link) => {
+                let (organisation, incident) = (&self.before.organisation, &self.before.incident);
+                work.link(organisation, incident, link).await
+            }
             None => Ok(()),
         }
-    }
-
-    async fn link(&self, work: &mut Work, link: &NewLink) -> Result<(), StoreError> {
-        let insert = sqlx::query(INSERT_LINK)
-            .bind(link.approval.as_str())
-            .bind(self.before.organisation.as_str())
-            .bind(self.before.incident.as_str())
-            .bind(link.token.0.to_string())
-            .bind(link.request.to_string())
-            .bind(link.principal.as_str())
-            .bind(link.issued_at.0)
-            .bind(link.expires_at.0);
-        work.execute(insert).await.map(|_| ())
     }
 
     async fn messages(&self, work: &mut Work) -> Result<(), StoreError> {
@@ -312,5 +303,26 @@ impl Writing<'_> {
             .await?;
         }
         Ok(())
+    }
+}
+
+impl Work {
+    /// Writes a link down.
+    pub(super) async fn link(
+        &mut self,
+        organisation: &OrganisationId,
+        incident: &IncidentId,
+        link: &NewLink,
+    ) -> Result<(), StoreError> {
+        let insert = sqlx::query(INSERT_LINK)
+            .bind(link.approval.as_str())
+            .bind(organisation.as_str())
+            .bind(incident.as_str())
+            .bind(link.token.0.to_string())
+            .bind(link.request.to_string())
+            .bind(link.principal.as_str())
+            .bind(link.issued_at.0)
+            .bind(link.expires_at.0);
+        self.execute(insert).await.map(|_| ())
     }
 }

@@ -8,6 +8,7 @@
 
 mod address;
 mod approval;
+mod by_hand;
 mod commit;
 mod connect;
 mod dialect;
@@ -29,6 +30,7 @@ use sqlx::any::{Any, AnyArguments, AnyRow};
 use sqlx::{AnyPool, Row as _, Transaction};
 
 pub use approval::{ApprovalRow, ApprovalState, ApprovalView, Consumed};
+pub use by_hand::{LocalAnswer, Woken};
 pub use commit::Commit;
 pub use connect::Patience;
 pub use error::StoreError;
@@ -102,6 +104,7 @@ impl Store {
     pub fn statements() -> impl Iterator<Item = Statement> {
         let modules = [
             approval::STATEMENTS,
+            by_hand::STATEMENTS,
             commit::STATEMENTS,
             evidence::STATEMENTS,
             incident::STATEMENTS,

@@ -78,17 +78,13 @@ pub(super) const fn gone(state: ApprovalState) -> Option<Refusal> {
 
 /// The hash of the token in a path; the token itself goes no further.
 pub(super) fn token(part: Part) -> Result<TokenHash, Refusal> {
-    let malformed = |error: crate::approve::TokenError| Refusal::Malformed(sentence(&error));
-    let Path(text) = part.map_err(|_| malformed(crate::approve::TokenError))?;
-    let token: ApprovalToken = text.parse().map_err(malformed)?;
+    let malformed = || {
+        let what = "This is not an approval link: what comes after /a/ has to be 43 letters, digits, - and _.";
+        Refusal::Malformed(what.to_owned())
+    };
+    let Path(text) = part.map_err(|_| malformed())?;
+    let token: ApprovalToken = text.parse().map_err(|_| malformed())?;
     Ok(token.hash())
-}
-
-fn sentence(error: &crate::approve::TokenError) -> String {
-    let text = error.to_string();
-    let mut characters = text.chars();
-    let first = characters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(characters).chain(['.']).collect()
 }
 
 /// What a link is for. A link of another organisation is not known here.

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State, rejection::PathRejection};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse as _, Response};
 
 use super::failure::Refusal;
 use super::{IncidentRecord, WebState, incident_document, incidents_document, ledger_document};

@@ -15,18 +15,14 @@ use crate::incident::{ClosedReason, DiagnosisFact, Fact, Failure, Reproduction, 
 use crate::reconcile::Difference;
 use crate::store::IncidentRow;
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference"
-)]
-fn written<S: Serializer>(at: &Millis, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(at)
-}
+/// A moment as JSON has it: RFC 3339, in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment(pub Millis);
 
-fn written_if<S: Serializer>(at: &Option<Millis>, serializer: S) -> Result<S::Ok, S::Error> {
-    match at {
-        Some(at) => serializer.collect_str(at),
-        None => serializer.serialize_none(),
+impl Serialize for Moment {
+    /// The text.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
     }
 }
 
@@ -45,12 +41,10 @@ pub struct IncidentDocument {
     pub class: Option<Class>,
     /// Why it waits, in words.
     pub explanation: String,
-    /// When it was opened; RFC 3339.
-    #[serde(serialize_with = "written")]
-    pub opened_at: Millis,
-    /// When it last changed; RFC 3339.
-    #[serde(serialize_with = "written")]
-    pub updated_at: Millis,
+    /// When it was opened.
+    pub opened_at: Moment,
+    /// When it last changed.
+    pub updated_at: Moment,
     /// What was observed.
     pub failure: Failure,
     /// How trying it in the sandbox ended.
@@ -102,12 +96,10 @@ pub struct ApprovalPart {
     pub request: Sha256Digest,
     /// Digest of the change that it is about.
     pub digest: Sha256Digest,
-    /// When it was answered; RFC 3339.
-    #[serde(serialize_with = "written_if")]
-    pub answered_at: Option<Millis>,
-    /// Until when it counts; RFC 3339.
-    #[serde(serialize_with = "written")]
-    pub expires_at: Millis,
+    /// When it was answered.
+    pub answered_at: Option<Moment>,
+    /// Until when it counts.
+    pub expires_at: Moment,
     /// The person's remark.
     pub comment: Option<String>,
 }
@@ -150,8 +142,8 @@ pub fn incident_document(record: &IncidentRecord) -> IncidentDocument {
         closed_reason: record.row.closed_reason,
         class: snapshot.decision().map(|decision| decision.class),
         explanation: explanation(record),
-        opened_at: record.row.opened_at,
-        updated_at: record.row.updated_at,
+        opened_at: Moment(record.row.opened_at),
+        updated_at: Moment(record.row.updated_at),
         failure: snapshot.failure.clone(),
         reproduction: snapshot.reproduction().cloned(),
         diagnosis: snapshot.diagnosis().cloned(),
@@ -187,8 +179,8 @@ fn approval(record: &IncidentRecord) -> Option<ApprovalPart> {
         principal: request.principal.to_string(),
         request: request.digest(),
         digest: request.binding.change_digest(),
-        answered_at: answer.map(|answer| answer.consumed_at),
-        expires_at: request.binding.expires_at,
+        answered_at: answer.map(|answer| Moment(answer.consumed_at)),
+        expires_at: Moment(request.binding.expires_at),
         comment: answer.and_then(|answer| answer.comment.clone()),
     })
 }
@@ -222,8 +214,8 @@ fn execution(record: &IncidentRecord) -> Option<ExecutionPart> {
 }
 
 fn escalation(record: &IncidentRecord) -> Option<EscalationPart> {
-    let facts = record.snapshot.facts.iter().rev();
-    facts.clone().find_map(|recorded| match &recorded.fact {
+    let mut facts = record.snapshot.facts.iter().rev();
+    facts.find_map(|recorded| match &recorded.fact {
         Fact::Escalated {
             reason,
             detail,
@@ -257,12 +249,10 @@ pub struct IncidentLine {
     pub closed_reason: Option<ClosedReason>,
     /// What was observed.
     pub failure: Failure,
-    /// When it was opened; RFC 3339.
-    #[serde(serialize_with = "written")]
-    pub opened_at: Millis,
-    /// When it last changed; RFC 3339.
-    #[serde(serialize_with = "written")]
-    pub updated_at: Millis,
+    /// When it was opened.
+    pub opened_at: Moment,
+    /// When it last changed.
+    pub updated_at: Moment,
 }
 
 /// Makes the document of a list.
@@ -273,8 +263,8 @@ pub fn incidents_document(rows: &[IncidentRow]) -> IncidentsDocument {
         stage: row.stage,
         closed_reason: row.closed_reason,
         failure: row.failure.clone(),
-        opened_at: row.opened_at,
-        updated_at: row.updated_at,
+        opened_at: Moment(row.opened_at),
+        updated_at: Moment(row.updated_at),
     };
     IncidentsDocument {
         incidents: rows.iter().map(line).collect(),

@@ -6,27 +6,22 @@ use crate::incident::{Stage, Step, next};
 
 /// What the incident waits for, or why nothing more happens: one or two sentences, which may hold text from outside.
 pub fn explanation(record: &IncidentRecord) -> String {
-    let frozen = record
-        .project
-        .as_ref()
-        .and_then(|project| project.frozen.as_deref());
-    let waiting = match (record.row.stage, frozen) {
-        (stage, _) if stage.is_final() => ended(record),
-        (Stage::Approved, Some(reason)) => format!(
+    if record.row.stage.is_final() {
+        return ended(record);
+    }
+    let project = record.project.as_ref();
+    let frozen = project.and_then(|project| project.frozen.as_deref());
+    if let (Stage::Approved, Some(reason)) = (record.row.stage, frozen) {
+        return format!(
             "The project is frozen: {reason}. Nothing of it is merged until a person lifts that with `caretaker project unfreeze`."
-        ),
-        _ => next_step(record),
-    };
+        );
+    }
+    let step = next(&record.snapshot, record.read_at);
+    let waiting = coming(record, &step);
     match &record.row.wait {
-        Some((until, reason)) if !record.row.stage.is_final() && *until > record.read_at => {
-            format!(
-                "{waiting} It rests until {}: {reason}.",
-                Moment(*until).written()
-            )
-        }
-        _ if record.row.attempts > 0 && !record.row.stage.is_final() => {
-            let attempts = record.row.attempts;
-            format!("{waiting} The last {attempts} attempts at it failed; it is tried again.")
+        Some((until, reason)) if *until > record.read_at && !matches!(step, Step::Wait { .. }) => {
+            let until = Moment(*until).written();
+            format!("{waiting} It rests until {until}: {reason}.")
         }
         _ => waiting,
     }
@@ -54,9 +49,8 @@ fn ended(record: &IncidentRecord) -> String {
     }
 }
 
-fn next_step(record: &IncidentRecord) -> String {
-    let snapshot = &record.snapshot;
-    match next(snapshot, record.read_at) {
+fn coming(record: &IncidentRecord, step: &Step) -> String {
+    match step {
         Step::Reproduce => "Next, its tests run in the sandbox at the failing commit.".to_owned(),
         Step::Read => "Next, the failed job's log is read for facts.".to_owned(),
         Step::Diagnose => "Next, the coder is asked for the cause.".to_owned(),
@@ -84,13 +78,13 @@ fn next_step(record: &IncidentRecord) -> String {
         }
         Step::CleanUp => "Next, the pull request is closed and its branch deleted.".to_owned(),
         Step::Close { detail, .. } => format!("Next, it is closed: {detail}."),
-        Step::Wait { until } => match snapshot.request() {
+        Step::Wait { until } => match record.snapshot.request() {
             Some(request) => format!(
                 "It waits for an answer from {}, until {}.",
                 request.principal,
-                Moment(until).written()
+                Moment(*until).written()
             ),
-            None => format!("It waits until {}.", Moment(until).written()),
+            None => format!("It waits until {}.", Moment(*until).written()),
         },
         Step::Done => "Nothing more happens by itself.".to_owned(),
     }

@@ -28,7 +28,8 @@ pub fn router(state: WebState) -> Router {
         .route("/incidents", get(api::incidents))
         .route("/incidents/{id}", get(api::incident))
         .route("/incidents/{id}/ledger", get(api::ledger))
-        .fallback(any(api::nothing));
+        .fallback(any(api::nothing))
+        .method_not_allowed_fallback(|| async { Refusal::Method.json() });
     Router::new()
         .route("/", get(pages::incidents))
         .route("/incidents/{id}", get(pages::incident))

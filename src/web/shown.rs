@@ -48,7 +48,7 @@ fn visible(text: &str, most: usize, lines: bool) -> String {
     }
     let rest = characters.count();
     if rest > 0 {
-        out.push_str(&format!("… ({rest} more characters)"));
+        out = format!("{out}… ({rest} more characters)");
     }
     out
 }

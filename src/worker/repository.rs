@@ -78,7 +78,7 @@ impl<'a> Clone<'a> {
 }
 
 /// Where a project's clone lies.
-pub(super) fn folder(home: &Path, project: &ProjectId) -> PathBuf {
+pub fn folder(home: &Path, project: &ProjectId) -> PathBuf {
     home.join("repositories").join(format!("{project}.git"))
 }
 

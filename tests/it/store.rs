@@ -48,6 +48,7 @@ macro_rules! on_both {
 }
 
 mod approval;
+mod by_hand;
 mod commit;
 mod history;
 mod merge_lock;

@@ -2,7 +2,8 @@
 
 mod crash;
 mod fix;
+mod memory;
 mod shared;
-mod sums;
+pub(crate) mod sums;
 mod tampering;
-mod world;
+pub(crate) mod world;

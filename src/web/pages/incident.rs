@@ -95,7 +95,6 @@ struct AttestView {
     verdict: Badge,
     events: Vec<EventLine>,
     failures: usize,
-    drafted: u64,
 }
 
 /// One signed event in short.
@@ -277,7 +276,6 @@ fn attest(record: &IncidentRecord, report: &Report) -> AttestView {
             })
             .collect(),
         failures: report.failures.len(),
-        drafted: record.ledger.drafted,
     }
 }
 

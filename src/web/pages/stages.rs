@@ -207,12 +207,14 @@ fn attest(record: &IncidentRecord, report: &Report) -> Found {
     let snapshot = &record.snapshot;
     let answered = snapshot.approval_event().is_some()
         || (snapshot.request().is_none() && snapshot.binding().is_some());
-    let state = match (report.verdict, answered || is_over(record)) {
-        (Verification::Valid, true) => State::Done,
-        (Verification::Valid, false) => State::NotReached,
-        _ => State::Refused,
-    };
-    (state, said)
+    match (report.verdict, answered || is_over(record)) {
+        (Verification::Valid, true) => (State::Done, said),
+        (Verification::Valid, false) => (
+            State::NotReached,
+            format!("{said} What allows the merge is signed next."),
+        ),
+        _ => (State::Refused, said),
+    }
 }
 
 fn execute(record: &IncidentRecord) -> Found {

@@ -35,7 +35,7 @@ pub(super) async fn compare(work: Work<'_>, comparisons: u32) -> Stepped {
             work.now.plus_millis(patience(work.snapshot, work.now)),
             reason,
         )),
-        Comparison::MergedElsewhere => landing::merged_by_person(work, binding).await,
+        Comparison::MergedElsewhere => landing::merged_elsewhere(work, binding).await,
         Comparison::Blocked(differences) => blocked(work, Outcome::default(), differences),
     }
 }

@@ -14,7 +14,7 @@ use crate::change::Oid;
 use crate::execute::COMPARISONS_PER_MERGE;
 use crate::id::ExecutionId;
 use crate::incident::{
-    ActiveMerge, ClosedReason, EscalationReason, Fact, MergeLock, NoticeEvent, Outcome,
+    ActiveMerge, ClosedReason, EscalationReason, Fact, MergeLock, NoticeEvent, Outcome, StepError,
 };
 use crate::reconcile::{Difference, LandedProof, LandedView, Landing, prove};
 
@@ -42,11 +42,7 @@ pub(super) async fn settle(
         Landing::Proven(proof) if ours(&proof, binding, merge) => {
             resolved(work, binding, merge, &proof, view.base_tip).await
         }
-        Landing::Proven(proof) => {
-            let execution = work.engine.entropy()?;
-            let execution = ExecutionId::new(work.now, execution);
-            by_person(work, binding, &execution, &proof, view.base_tip)
-        }
+        Landing::Proven(_) => landed_otherwise(work, binding, view).await,
         Landing::Nothing => nothing_landed(work, merge),
         Landing::Differs {
             landed,
@@ -110,23 +106,65 @@ async fn resolved(
     Ok(outcome)
 }
 
-/// Somebody merged the pull request: it is recorded as an execution without our approval, and the incident ends.
-pub(super) async fn merged_by_person(work: Work<'_>, binding: &Binding) -> Stepped {
-    let entropy = work.engine.entropy()?;
-    let execution = ExecutionId::new(work.now, entropy);
-    let view = work.connector.landed(binding, &execution).await;
+/// Looks at a pull request that is merged although no attempt of ours is under way.
+pub(super) async fn merged_elsewhere(work: Work<'_>, binding: &Binding) -> Stepped {
+    let view = work.connector.landed(binding, &fresh(&work)?).await;
     let view = view.map_err(|error| unanswered(&error, work.now))?;
-    match prove(binding, &view, None) {
-        Landing::Proven(proof) => by_person(work, binding, &execution, &proof, view.base_tip),
-        Landing::Differs {
-            landed,
-            differences,
-        } => differs(work, binding, None, &landed, differences),
-        Landing::Nothing => Ok(Outcome::pause(
+    landed_otherwise(work, binding, &view).await
+}
+
+/// What landed by another attempt than the present one: an earlier one of ours that was given up and took effect after all, or
+/// somebody else's, which is recorded as an execution without our approval and ends the incident.
+async fn landed_otherwise(work: Work<'_>, binding: &Binding, view: &LandedView) -> Stepped {
+    let earlier = earlier_attempt(&work, binding, view);
+    let execution = earlier.as_ref().map(|merge| &merge.execution);
+    match (prove(binding, view, execution), &earlier) {
+        (Landing::Proven(proof), Some(merge)) => {
+            resolved(work, binding, merge, &proof, view.base_tip).await
+        }
+        (Landing::Proven(proof), None) => {
+            by_person(work, binding, &fresh(&work)?, &proof, view.base_tip)
+        }
+        (
+            Landing::Differs {
+                landed,
+                differences,
+            },
+            _,
+        ) => differs(work, binding, earlier.as_ref(), &landed, differences),
+        (Landing::Nothing, _) => Ok(Outcome::pause(
             work.now.plus_millis(LOOK_AGAIN_MILLIS),
             "the pull request is merged, but its commit is not on the base branch yet",
         )),
     }
+}
+
+/// The attempt of ours that the landed commit names, whichever of them it is.
+fn earlier_attempt(work: &Work<'_>, binding: &Binding, view: &LandedView) -> Option<ActiveMerge> {
+    let is_named = |execution| match prove(binding, view, Some(execution)) {
+        Landing::Proven(proof) | Landing::Differs { landed: proof, .. } => proof.ours,
+        Landing::Nothing => false,
+    };
+    let attempts = work.snapshot.facts.iter();
+    attempts
+        .filter_map(|recorded| match &recorded.fact {
+            Fact::Merging {
+                execution,
+                comparisons,
+                ..
+            } => Some((execution, *comparisons)),
+            _ => None,
+        })
+        .find(|(execution, _)| is_named(execution))
+        .map(|(execution, comparisons)| ActiveMerge {
+            execution: execution.clone(),
+            comparisons,
+            asked: None,
+        })
+}
+
+fn fresh(work: &Work<'_>) -> Result<ExecutionId, StepError> {
+    Ok(ExecutionId::new(work.now, work.engine.entropy()?))
 }
 
 fn by_person(

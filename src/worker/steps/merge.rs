@@ -21,13 +21,18 @@ pub(super) async fn merge(work: Work<'_>, merge: &ActiveMerge) -> Stepped {
     if let Some(pause) = frozen(&work) {
         return Ok(void(merge, "the project is frozen", pause));
     }
+    if work.now >= binding.expires_at {
+        // The next look at the facts closes what has expired.
+        let reason = "the approval expired before the merge was asked for";
+        return Ok(void(merge, reason, Outcome::default()));
+    }
     match compared(&work, binding).await? {
         Comparison::Matched(matched) => ask(work, binding, merge, &matched).await,
         Comparison::Pending(reason) => {
             let pause = Outcome::pause(work.now.plus_seconds(1), reason.clone());
             Ok(void(merge, &reason, pause))
         }
-        Comparison::MergedElsewhere => landing::merged_by_person(work, binding).await,
+        Comparison::MergedElsewhere => landing::merged_elsewhere(work, binding).await,
         Comparison::Blocked(differences) => {
             let outcome = void(merge, "live is not as approved", Outcome::default());
             blocked(work, outcome, differences)
@@ -66,9 +71,13 @@ async fn ask(work: Work<'_>, binding: &Binding, merge: &ActiveMerge, matched: &M
         }
         AfterMerge::Stop(reason) => {
             let mut outcome = void(merge, &words, outcome);
-            let detail = format!("the provider refused the merge: {reason}");
-            let handover = Handover::new(EscalationReason::MergeRefused, detail);
-            hand_over(work, &mut outcome, handover)?;
+            // Somebody who merged first is a reason to refuse; the next comparison records whose merge it was.
+            let pull = work.connector.pull(binding.pull_request).await;
+            if !pull.is_ok_and(|pull| pull.merged) {
+                let detail = format!("the provider refused the merge: {reason}");
+                let handover = Handover::new(EscalationReason::MergeRefused, detail);
+                hand_over(work, &mut outcome, handover)?;
+            }
             Ok(outcome)
         }
     }

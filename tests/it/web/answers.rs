@@ -6,6 +6,7 @@ use caretaker::incident::Snapshot;
 use caretaker::store::ApprovalRow;
 
 use super::http::{ask, get, post, post_with};
+use super::ledgers::run;
 use super::scene::{Scene, after};
 use super::story::{Story, Words};
 
@@ -294,12 +295,11 @@ async fn evidence_that_does_not_count_is_not_shown_as_proof() {
     let asked = Asked::until(&scene, 3_600).await;
     let tests = asked.snapshot().await.fix().unwrap().tests.clone();
     let mut raw = scene.raw().await;
-    for trigger in ["evidence_no_delete"] {
-        super::ledgers::run(&mut raw, format!("DROP TRIGGER {trigger}")).await;
-    }
-    super::ledgers::run(
+    run(&mut raw, "DROP TRIGGER evidence_no_delete".to_owned()).await;
+    let red = tests[0];
+    run(
         &mut raw,
-        format!("DELETE FROM evidence WHERE digest = '{}'", tests[0]),
+        format!("DELETE FROM evidence WHERE digest = '{red}'"),
     )
     .await;
     let page = get(&scene.router(), &asked.link).await;

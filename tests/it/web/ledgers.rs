@@ -8,6 +8,11 @@ use super::scene::Scene;
 use super::story::{Story, Words};
 use super::text::text_of;
 
+/// Does in the database what nobody should.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test changes what the store never changes"
+)]
 pub(super) async fn run(connection: &mut AnyConnection, statement: String) {
     let statement = sqlx::AssertSqlSafe(statement).into_sql_str();
     sqlx::raw_sql(statement).execute(connection).await.unwrap();

@@ -96,6 +96,24 @@ async fn a_denied_incident_stops_at_the_gate() {
 }
 
 #[tokio::test]
+async fn a_page_says_why_the_incident_waits() {
+    let scene = Scene::new().await;
+    let mut story = Story::begin(&scene, Words::default()).await;
+    let path = format!("/incidents/{}", story.incident);
+    let router = scene.router();
+    let early = text_of(&get(&router, &path).await.body);
+    assert!(
+        early.contains("Next, its tests run in the sandbox at the failing commit."),
+        "{early}"
+    );
+    story.investigate().await;
+    story.rest(after(90), "the coder does not answer").await;
+    let resting = text_of(&get(&router, &path).await.body);
+    let why = "It rests until 2027-01-15 08:01:30 UTC: the coder does not answer.";
+    assert!(resting.contains(why), "{resting}");
+}
+
+#[tokio::test]
 async fn the_list_shows_stage_project_and_age() {
     let scene = Scene::new().await;
     let empty = get(&scene.router(), "/").await;

@@ -19,7 +19,7 @@ use sqlx::{AnyConnection, Connection as _};
 
 /// The moment at which every story begins.
 pub(super) const NOW: Millis = Millis(1_800_000_000_000);
-pub(super) const LEASE: Duration = Duration::from_secs(60);
+pub(super) const LEASE: Duration = Duration::from_mins(1);
 
 pub(super) fn after(seconds: i64) -> Millis {
     NOW.plus_seconds(seconds)

@@ -39,10 +39,10 @@ async fn two_workers_on_one_postgresql_make_one_pull_request_and_one_merge() {
         ..Setting::sums()
     })
     .await;
-    assert_eq!(race(&world).await, Stage::AwaitingApproval);
+    assert_eq!(Box::pin(race(&world)).await, Stage::AwaitingApproval);
     world.answer(HumanDecision::Approve).await;
     assert_eq!(
-        race(&world).await,
+        Box::pin(race(&world)).await,
         Stage::Resolved,
         "{:#?}",
         world.snapshot().await.facts

@@ -125,65 +125,25 @@ impl Setting {
 impl World {
     pub(crate) async fn new(setting: Setting) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let forge = start(ForgeOptions {
+        let options = ForgeOptions {
             directory: home.path().join("forge"),
             listen: ([127, 0, 0, 1], 0).into(),
-        })
-        .await
-        .unwrap();
+        };
+        let forge = start(options).await.unwrap();
         let planted = match setting.seed {
             Seed::Plant(plant) => forge.plant(plant).unwrap(),
             Seed::Sums => sums::plant(&forge),
         };
         let clock = Arc::new(FixedClock::at(NOW));
-        let file = format!("sqlite://{}", home.path().join("caretaker.db").display());
-        let url = setting.database.unwrap_or(file);
-        let store = Store::open(&url).await.unwrap();
-        let keys = Keyring::in_memory(None, NOW, &mut system_randomness).unwrap();
-        let organisation = keys.organisation().clone();
-        store
-            .ensure_organisation(&organisation, "example", NOW)
-            .await
-            .unwrap();
-        let connector = github(&forge, &planted, &clock);
-        let project = project(&connector, &organisation, &setting.rules, &planted).await;
-        store.insert_project(&project, b"sealed").await.unwrap();
-        store.confirm_project(&project, NOW).await.unwrap();
-        let failure = failure(&connector, planted.run).await;
-        let incident = IncidentId::new(NOW, [1; 10]);
-        store
-            .observe(&project, &failure, &incident, NOW)
-            .await
-            .map(drop)
-            .unwrap();
         let inbox = Inbox::default();
-        let launcher = PathBuf::from(env!("CARGO_BIN_EXE_caretaker"));
-        let sandbox = Sandbox::detect(Mode::Auto, launcher.clone()).await.unwrap();
-        let engine = Engine {
-            store,
-            connectors: Arc::new(Fixed(connector)),
-            coder: setting.coder,
-            sandbox: Arc::new(sandbox),
-            tools: Tools::of_process(),
-            keys: Arc::new(keys),
-            notifiers: Notifiers::new(vec![Box::new(inbox.clone())]),
-            links: Links::default(),
-            time: Time::Clock(clock.clone()),
-            random: system_randomness,
-            settings: Settings {
-                home: home.path().to_path_buf(),
-                launcher,
-                public_url: "http://127.0.0.1:1".to_owned(),
-                link_ttl: Duration::from_hours(24),
-                lease: Duration::from_mins(1),
-                tests: Limits::default(),
-                author: Identity {
-                    name: "caretaker".to_owned(),
-                    email: "caretaker@example.org".to_owned(),
-                },
-            },
-            failpoint: None,
-        };
+        let connector = github(&forge, &planted, &clock);
+        let file = format!("sqlite://{}", home.path().join("caretaker.db").display());
+        let database = setting.database.unwrap_or(file);
+        let engine = engine(&home, &database, &connector, setting.coder, &inbox, &clock).await;
+        let url = planted.repository.url();
+        let project = confirmed(&engine, &connector, &setting.rules, url).await;
+        let failure = failure(&connector, planted.run).await;
+        let incident = observed(&engine, &project, &failure).await;
         Self {
             forge,
             planted,
@@ -291,19 +251,63 @@ pub(crate) fn github(
     Arc::new(connector.unwrap())
 }
 
-async fn project(
+/// A worker's means over a fresh database, with one organisation and new keys.
+pub(crate) async fn engine(
+    home: &tempfile::TempDir,
+    database: &str,
     connector: &Arc<dyn Connector>,
-    organisation: &caretaker::id::OrganisationId,
+    coder: Option<Arc<dyn Coder>>,
+    inbox: &Inbox,
+    clock: &Arc<FixedClock>,
+) -> Engine {
+    let store = Store::open(database).await.unwrap();
+    let keys = Keyring::in_memory(None, NOW, &mut system_randomness).unwrap();
+    let organisation = keys.organisation().clone();
+    let made = store.ensure_organisation(&organisation, "example", NOW);
+    made.await.unwrap();
+    let launcher = PathBuf::from(env!("CARGO_BIN_EXE_caretaker"));
+    let sandbox = Sandbox::detect(Mode::Auto, launcher.clone()).await.unwrap();
+    Engine {
+        store,
+        connectors: Arc::new(Fixed(Arc::clone(connector))),
+        coder,
+        sandbox: Arc::new(sandbox),
+        tools: Tools::of_process(),
+        keys: Arc::new(keys),
+        notifiers: Notifiers::new(vec![Box::new(inbox.clone())]),
+        links: Links::default(),
+        time: Time::Clock(clock.clone()),
+        random: system_randomness,
+        settings: Settings {
+            home: home.path().to_path_buf(),
+            launcher,
+            public_url: "http://127.0.0.1:1".to_owned(),
+            link_ttl: Duration::from_hours(24),
+            lease: Duration::from_mins(1),
+            tests: Limits::default(),
+            author: Identity {
+                name: "caretaker".to_owned(),
+                email: "caretaker@example.org".to_owned(),
+            },
+        },
+        failpoint: None,
+    }
+}
+
+/// A project that is watched.
+pub(crate) async fn confirmed(
+    engine: &Engine,
+    connector: &Arc<dyn Connector>,
     rules: &str,
-    planted: &Planted,
+    url: String,
 ) -> Project {
     let document = caretaker::config::rules_from_yaml(rules.as_bytes(), "rules").unwrap();
     let compiled = Rules::compile(document, rules.as_bytes()).unwrap();
     let view = connector.repository().await.unwrap();
-    Project {
+    let project = Project {
         id: ProjectId::new(NOW, [2; 10]),
-        organisation: organisation.clone(),
-        url: planted.repository.url(),
+        organisation: engine.keys.organisation().clone(),
+        url,
         repository_id: view.id,
         full_name: view.full_name,
         host: connector.host().to_owned(),
@@ -316,10 +320,22 @@ async fn project(
         draft_digest: *compiled.digest(),
         created_at: NOW,
         confirmed_at: None,
-    }
+    };
+    let store = &engine.store;
+    store.insert_project(&project, b"sealed").await.unwrap();
+    store.confirm_project(&project, NOW).await.unwrap();
+    project
 }
 
-async fn failure(connector: &Arc<dyn Connector>, run: u64) -> Failure {
+/// The incident that a failure becomes.
+pub(crate) async fn observed(engine: &Engine, project: &Project, failure: &Failure) -> IncidentId {
+    let incident = IncidentId::new(NOW, [1; 10]);
+    let observed = engine.store.observe(project, failure, &incident, NOW);
+    observed.await.map(drop).unwrap();
+    incident
+}
+
+pub(crate) async fn failure(connector: &Arc<dyn Connector>, run: u64) -> Failure {
     let runs = connector.runs(1).await.unwrap();
     let run = runs.into_iter().find(|view| view.id == run).unwrap();
     let jobs = connector.jobs(run.id, run.attempt).await.unwrap();

@@ -1,0 +1,136 @@
+//! Looking at incidents, and waking them.
+
+use caretaker::incident::Stage;
+use serde_json::{Value, json};
+
+use super::*;
+
+#[tokio::test]
+async fn every_incident_is_listed_newest_first() {
+    let desk = Desk::new().await;
+    insta::assert_snapshot!(desk.run(&["incident", "list"]).shown(), @"");
+    let closed = desk.story("lint").await.close().await;
+    let asked = Asked::about(&desk, "test").await;
+    insta::assert_snapshot!(desk.run(&["incident", "list"]).shown(), @"");
+
+    let document = desk.run(&["incident", "list", "--json"]).json();
+    let incidents = document["incidents"].as_array().unwrap();
+    let mut ids: Vec<&str> = incidents
+        .iter()
+        .map(|incident| incident["id"].as_str().unwrap())
+        .collect();
+    ids.sort_unstable();
+    let mut expected = [closed.as_str(), asked.id()];
+    expected.sort_unstable();
+    assert_eq!(ids, expected);
+    for incident in incidents {
+        assert_eq!(incident["project"], desk.project.id.as_str());
+        assert!(incident["stage"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn an_incident_is_shown_whole() {
+    let desk = Desk::new().await;
+    let asked = Asked::about(&desk, "test").await;
+    insta::assert_snapshot!(desk.run(&["incident", "show", asked.id()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["incident", "explain", asked.id()]).shown(), @"");
+
+    let document = desk.run(&["incident", "show", asked.id(), "--json"]).json();
+    let digest = change(&desk.repository(), desk.base, desk.head).digest;
+    assert_eq!(document["stage"], "awaiting-approval");
+    assert_eq!(document["failure"]["kind"], "code");
+    assert_eq!(document["diagnosis"]["cause"], "the sign is wrong");
+    assert_eq!(document["change"]["digest"], digest.to_string());
+    assert_eq!(document["decision"]["verdict"], "approve");
+    assert_eq!(document["approval"]["principal"], OWNER);
+    assert_eq!(document["execution"]["pull_request"], 7);
+    assert!(!document["timeline"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_not_known_yet_is_null() {
+    let desk = Desk::new().await;
+    let story = desk.story("test").await;
+    let incident = story.rest(Some(Millis(i64::MAX)), "nothing", 0).await;
+    let document = desk
+        .run(&["incident", "show", incident.as_str(), "--json"])
+        .json();
+    for part in [
+        "closed_reason",
+        "class",
+        "diagnosis",
+        "change",
+        "decision",
+        "approval",
+        "execution",
+    ] {
+        assert_eq!(document.get(part), Some(&Value::Null), "{part}");
+    }
+    assert_eq!(document["stage"], json!("detected"));
+}
+
+/// Break it: print `diagnosis.cause` in `cli::incident::show::investigation` as it is.
+#[tokio::test]
+async fn text_from_outside_cannot_steer_the_terminal() {
+    let desk = Desk::new().await;
+    let mut story = desk.story("te\u{1b}[2Jst").await;
+    story
+        .propose("\u{1b}]0;title\u{7} \u{202e}desrever\u{9b}2J")
+        .await;
+    let request = story.request();
+    let asked = story.ask(request).await;
+    for arguments in [
+        &["incident", "list"][..],
+        &["incident", "show", asked.id()],
+        &["approval", "list"],
+        &["approval", "show", asked.id()],
+    ] {
+        let ran = desk.run(arguments);
+        assert_eq!(ran.code, Some(0));
+        let steers = |character: char| {
+            character.is_control() && character != '\n' || character == '\u{202e}'
+        };
+        assert!(!ran.out.contains(steers), "{arguments:?}: {:?}", ran.out);
+    }
+    let shown = desk.run(&["incident", "show", asked.id()]).out;
+    assert!(shown.contains(r"\u{202e}desrever"), "{shown}");
+}
+
+#[tokio::test]
+async fn an_incident_that_rests_after_failures_is_woken() {
+    let desk = Desk::new().await;
+    let story = desk.story("test").await;
+    let later = SystemClock.now().plus_seconds(600);
+    let incident = story
+        .rest(Some(later), "the sandbox did not start", 3)
+        .await;
+    insta::assert_snapshot!(desk.run(&["incident", "explain", incident.as_str()]).shown(), @"");
+    let due = desk.store.claim("other", SystemClock.now(), LEASE).await;
+    assert_eq!(due.unwrap(), None);
+
+    insta::assert_snapshot!(desk.run(&["incident", "retry", incident.as_str()]).shown(), @"");
+    let claim = desk.store.claim("other", SystemClock.now(), LEASE).await;
+    let claim = claim.unwrap().unwrap();
+    assert_eq!((&claim.incident, claim.attempts), (&incident, 1));
+    let history = desk.run(&["incident", "show", incident.as_str()]).out;
+    assert!(history.contains("woken-by-hand") && history.contains("by local:ada"));
+
+    let at_work = desk.run(&["incident", "retry", incident.as_str()]).out;
+    assert!(at_work.contains("a worker is at it already"), "{at_work}");
+}
+
+/// Break it: leave the look at the next step out of `Store::wake`.
+#[tokio::test]
+async fn an_incident_that_is_over_is_not_woken_and_the_reason_is_said() {
+    let desk = Desk::new().await;
+    let incident = desk.story("test").await.close().await;
+    let before = desk.snapshot(&incident).await;
+    insta::assert_snapshot!(desk.run(&["incident", "retry", incident.as_str()]).shown(), @"");
+    assert_eq!(desk.snapshot(&incident).await, before);
+    let due = desk.store.claim("other", SystemClock.now(), LEASE).await;
+    assert_eq!(due.unwrap(), None);
+    let scope = desk.store.within(&desk.project.organisation);
+    let row = scope.incident(&incident).await.unwrap().unwrap();
+    assert_eq!(row.stage, Stage::Closed);
+}

@@ -1,0 +1,124 @@
+//! The demo, as the README's first command runs it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use sqlx::sqlite::SqlitePool;
+
+fn demo(home: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_caretaker"))
+        .arg("demo")
+        .args(arguments)
+        .env("CARETAKER_HOME", home)
+        .output()
+        .unwrap()
+}
+
+fn document(scenario: &str) -> Value {
+    let home = tempfile::tempdir().unwrap();
+    let output = demo(home.path(), &["--json", "--scenario", scenario]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["ledger"]["verdict"], "valid");
+    assert_eq!(document["scenario"], scenario);
+    document
+}
+
+#[test]
+fn a_fix_is_merged_and_proven() {
+    let document = document("fix");
+    assert_eq!(document["stage"], "resolved");
+    assert_eq!(document["ledger"]["events"], 4);
+    assert_eq!(document["pull_request"], 1);
+    assert_eq!(document["merge_commit"].as_str().unwrap().len(), 40);
+    assert_eq!(document["change_digest"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn a_changed_pull_request_is_not_merged() {
+    let document = document("tampered");
+    assert_eq!(document["stage"], "escalated");
+    assert!(document["merge_commit"].is_null());
+}
+
+/// What differs from run to run.
+fn filtered(text: &str) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let words: Vec<String> = line
+            .split(' ')
+            .map(|word| {
+                let digits = word.len() >= 40 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+                match word {
+                    _ if digits => "[digest]".to_owned(),
+                    _ if word.starts_with("http://127.0.0.1:") => {
+                        let path = word.splitn(4, '/').nth(3).unwrap_or_default();
+                        format!("http://[loopback]/{path}")
+                    }
+                    _ if word.starts_with("inc-") => "[incident]".to_owned(),
+                    _ => word.to_owned(),
+                }
+            })
+            .collect();
+        lines.push(words.join(" ").trim_end().to_owned());
+    }
+    let text = lines.join("\n");
+    match text.rsplit_once(" after ") {
+        Some((before, _)) => format!("{before} after [time]"),
+        None => text,
+    }
+}
+
+#[test]
+fn a_person_sees_a_refusal_line_by_line() {
+    let home = tempfile::tempdir().unwrap();
+    let output = demo(home.path(), &["--scenario", "denied"]);
+    assert!(output.status.success(), "{output:?}");
+    insta::assert_snapshot!(filtered(&String::from_utf8(output.stdout).unwrap()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_changed_byte_of_a_kept_ledger_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let output = demo(home.path(), &["--json", "--scenario", "denied", "--keep"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let incident = document["incident"].as_str().unwrap();
+    let verify = || {
+        Command::new(env!("CARGO_BIN_EXE_caretaker"))
+            .args(["ledger", "verify", incident, "--json"])
+            .env("CARETAKER_HOME", home.path())
+            .output()
+            .unwrap()
+    };
+    assert_eq!(verify().status.code(), Some(0));
+    let url = format!("sqlite://{}", home.path().join("caretaker.db").display());
+    let pool = SqlitePool::connect(&url).await.unwrap();
+    sqlx::query("DROP TRIGGER ledger_no_update")
+        .execute(&pool)
+        .await
+        .unwrap();
+    sqlx::query("UPDATE ledger SET keyid = 'X' || substr(keyid, 2) WHERE seq = 1")
+        .execute(&pool)
+        .await
+        .unwrap();
+    pool.close().await;
+    let verified = verify();
+    assert_eq!(verified.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&verified.stdout).unwrap();
+    assert_eq!(report["verdict"], "invalid");
+    assert_eq!(report["failures"][0]["seq"], 1);
+    assert_eq!(report["failures"][0]["rule"], "column");
+}
+
+#[test]
+fn a_home_that_is_not_empty_is_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("mine"), "text").unwrap();
+    let output = demo(home.path(), &["--keep"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("is not empty"), "{told}");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
+}
