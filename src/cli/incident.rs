@@ -14,7 +14,7 @@ use crate::id::{IncidentId, OrganisationId};
 use crate::store::{Store, Woken};
 use crate::web::{IncidentRecord, explanation, incident_document, incidents_document};
 
-pub(super) use show::entries;
+pub(super) use show::{entries, paths};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum IncidentCommand {

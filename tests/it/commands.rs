@@ -2,6 +2,7 @@
 
 mod answering;
 mod approvals;
+mod doctor;
 mod incidents;
 mod refusals;
 
@@ -19,7 +20,7 @@ use caretaker::incident::{
     ClosedReason, DecisionFact, DiagnosisFact, Fact, Failure, FailureKind, FixFact, NewLink,
     Outcome, Reproduction, Snapshot,
 };
-use caretaker::store::{Claim, Commit, Project, ProjectState, Store};
+use caretaker::store::{Claim, Commit, Observed, Project, ProjectState, Store};
 use caretaker::worker::repository_folder;
 use caretaker::workspace::TrustedRepository;
 
@@ -89,7 +90,7 @@ impl Desk {
         let incident = IncidentId::new(now, entropy);
         let failure = failure(job, self.base);
         let observed = self.store.observe(&self.project, &failure, &incident, now);
-        observed.await.unwrap();
+        assert_eq!(observed.await.unwrap(), Observed::Opened(incident.clone()));
         let claim = self.store.claim("worker", now, LEASE).await.unwrap();
         let claim = claim.unwrap();
         assert_eq!(claim.incident, incident, "another one was due");
@@ -309,6 +310,7 @@ impl Ran {
             (r"/\S*/home/", "…/home/"),
             (r"inc-[0-9a-v]{26}", "inc-…"),
             (r"prj-[0-9a-v]{26}", "prj-…"),
+            (r"apr-[0-9a-v]{26}", "apr-…"),
             (r"\b[0-9a-f]{64}\b", "[digest]"),
             (r"\b[0-9a-f]{40}\b", "[object]"),
             (r"20\d\d-\d\d-\d\dT[0-9:.]+Z", "[time]"),
@@ -421,6 +423,7 @@ fn git(repository: &Path, arguments: &[&str], stdin: &str) -> String {
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("git is installed");
     let mut pipe = child.stdin.take().unwrap();

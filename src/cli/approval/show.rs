@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::approve::{ApprovalRequest, Binding, HumanDecision};
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
-use crate::cli::incident::entries;
+use crate::cli::incident::{entries, paths};
 use crate::cli::words::{entry, wrapped};
 use crate::id::{IncidentId, ProjectId};
 use crate::store::{ApprovalRow, ApprovalState};
@@ -214,7 +214,7 @@ pub(super) fn one(record: &IncidentRecord, request: &ApprovalRequest) -> String 
         ),
         entry("tree", &binding.head_tree.to_string()),
         entry("merge", binding.merge_method.as_str()),
-        entry("change", &format!("{} paths", binding.change.count)),
+        entry("change", &paths(&binding.change)),
     ]);
     lines.extend(entries(&binding.change));
     lines.extend([

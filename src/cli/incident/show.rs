@@ -18,7 +18,7 @@ pub(super) fn list(rows: &[IncidentRow], projects: &[Project]) -> String {
         let project = projects.iter().find(|project| project.id == row.project);
         let project = project.map_or(row.project.as_str(), |project| &project.full_name);
         format!(
-            "{}  {:<24}  {}  {}  {}",
+            "{}  {:<25}  {}  {}  {}",
             row.id,
             stage(row),
             row.opened_at,
@@ -76,7 +76,7 @@ fn head(record: &IncidentRecord, lines: &mut Vec<String>) {
         entry("stage", &stage(row)),
         entry("opened", &row.opened_at.to_string()),
         entry("changed", &row.updated_at.to_string()),
-        entry("waits", &explanation(record)),
+        entry("why", &explanation(record)),
         entry(
             "failure",
             &format!(
@@ -118,14 +118,21 @@ fn investigation(record: &IncidentRecord, lines: &mut Vec<String>) {
     }
     if let Some(fix) = snapshot.fix() {
         lines.push(entry("fix", &fix.title));
-        let count = fix.change.count;
-        let text = format!("{count} paths, digest {}", fix.change.digest);
+        let text = format!("{}, digest {}", paths(&fix.change), fix.change.digest);
         lines.push(entry("change", &text));
         lines.extend(entries(&fix.change));
         lines.push(entry(
             "commit",
             &format!("{} on {}", fix.commit, fix.branch),
         ));
+    }
+}
+
+/// How many paths a change has.
+pub(in crate::cli) fn paths(change: &ChangeDocument) -> String {
+    match change.count {
+        1 => "1 path".to_owned(),
+        count => format!("{count} paths"),
     }
 }
 

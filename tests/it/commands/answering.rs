@@ -22,7 +22,10 @@ async fn the_local_owner_approves_and_the_sent_link_is_spent() {
     let desk = Desk::new().await;
     let asked = Asked::about(&desk, "test").await;
     let arguments = ["approval", "approve", asked.id(), "--comment", " fine "];
-    insta::assert_snapshot!(desk.run(&arguments).shown(), @"");
+    insta::assert_snapshot!(desk.run(&arguments).shown(), @r"
+    [0]
+    approved: exactly the change [digest] may be merged as pull request 7; a running worker signs the answer and goes on
+    ");
 
     let now = SystemClock.now();
     let snapshot = desk.snapshot(&asked.incident).await;
@@ -44,8 +47,14 @@ async fn the_local_owner_approves_and_the_sent_link_is_spent() {
         .consume(&asked.token, HumanDecision::Reject, None, now);
     assert_eq!(consume.await.unwrap(), Consumed::Gone);
 
-    insta::assert_snapshot!(desk.run(&["approval", "reject", asked.id()]).shown(), @"");
-    insta::assert_snapshot!(desk.run(&["approval", "resend", asked.id()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["approval", "reject", asked.id()]).shown(), @r"
+    [1]
+    caretaker: answering an approval request: inc-…: it was answered already (approve); nothing was written
+    ");
+    insta::assert_snapshot!(desk.run(&["approval", "resend", asked.id()]).shown(), @r"
+    [1]
+    caretaker: revoking an approval link: inc-…: it was answered already (approve); nothing was written
+    ");
     let shown = desk.run(&["approval", "show", asked.id(), "--json"]).json();
     assert_eq!(
         (&shown["state"], &shown["decision"]),
@@ -60,7 +69,10 @@ async fn the_local_owner_approves_and_the_sent_link_is_spent() {
 async fn the_local_owner_rejects() {
     let desk = Desk::new().await;
     let asked = Asked::about(&desk, "test").await;
-    insta::assert_snapshot!(desk.run(&["approval", "reject", asked.id()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["approval", "reject", asked.id()]).shown(), @r"
+    [0]
+    rejected: a running worker signs the answer and closes pull request 7
+    ");
     let snapshot = desk.snapshot(&asked.incident).await;
     assert_eq!(snapshot.answer(), Some(HumanDecision::Reject));
 }
@@ -71,7 +83,10 @@ async fn nobody_answers_for_somebody_else() {
     let desk = Desk::new().await;
     let asked = Asked::about(&desk, "test").await;
     let arguments = ["approval", "approve", asked.id()];
-    insta::assert_snapshot!(desk.run_as("eve", &arguments).shown(), @"");
+    insta::assert_snapshot!(desk.run_as("eve", &arguments).shown(), @r"
+    [1]
+    caretaker: answering for inc-…: local:ada was asked and you are local:eve. The answer is given through the link that was sent there; `caretaker approval resend inc-…` has a new one sent
+    ");
     desk.unanswered(&asked).await;
 
     let desk = Desk::of("mailto:ada@example.org").await;
@@ -95,7 +110,10 @@ async fn another_change_than_the_one_asked_about_is_not_approved() {
     let other = commit(&desk.repository(), "a * b", Some(desk.base));
     request.binding.head_commit = other;
     let asked = story.ask(request).await;
-    insta::assert_snapshot!(desk.run(&["approval", "approve", asked.id()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["approval", "approve", asked.id()]).shown(), @r"
+    [1]
+    caretaker: answering for inc-…: nothing was answered, since the change in the repository here is [digest] and [digest] was asked about. Something other than caretaker changed the repository or the database: reject the change, and look at both
+    ");
     desk.unanswered(&asked).await;
     // What is wrong can always be rejected.
     assert_eq!(desk.run(&["approval", "reject", asked.id()]).code, Some(0));
@@ -126,7 +144,10 @@ async fn nothing_is_approved_that_cannot_be_computed_here() {
     let desk = Desk::new().await;
     let asked = Asked::about(&desk, "test").await;
     std::fs::remove_dir_all(desk.repository()).unwrap();
-    insta::assert_snapshot!(desk.run(&["approval", "approve", asked.id()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["approval", "approve", asked.id()]).shown(), @r"
+    [3]
+    caretaker: answering for inc-…: the change cannot be computed here, so nothing was answered: opening the git repository …/home/repositories/prj-….git: there is no git repository; name its top directory or its .git directory. Answer on the machine and in the CARETAKER_HOME of the worker that made the fix, or through the link
+    ");
     desk.unanswered(&asked).await;
     assert!(!desk.repository().exists(), "looking must not make one");
     assert_eq!(desk.run(&["approval", "reject", asked.id()]).code, Some(0));
@@ -141,8 +162,14 @@ async fn an_answer_that_comes_too_late_does_not_count() {
     let mut request = story.request();
     request.binding.expires_at = SystemClock.now().plus_millis(1);
     let asked = story.ask(request).await;
-    insta::assert_snapshot!(desk.run(&["approval", "approve", asked.id()]).shown(), @"");
-    insta::assert_snapshot!(desk.run(&["approval", "resend", asked.id()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["approval", "approve", asked.id()]).shown(), @r"
+    [1]
+    caretaker: answering an approval request: inc-…: the time for an answer ended at [time]; when the job fails again, it is asked anew; nothing was written
+    ");
+    insta::assert_snapshot!(desk.run(&["approval", "resend", asked.id()]).shown(), @r"
+    [1]
+    caretaker: revoking an approval link: inc-…: the time for an answer ended at [time]; when the job fails again, it is asked anew; nothing was written
+    ");
     assert_eq!(desk.snapshot(&asked.incident).await.answer(), None);
 }
 
@@ -152,6 +179,9 @@ async fn a_remark_longer_than_is_signed_is_refused() {
     let asked = Asked::about(&desk, "test").await;
     let long = "x".repeat(501);
     let arguments = ["approval", "reject", asked.id(), "--comment", &long];
-    insta::assert_snapshot!(desk.run(&arguments).shown(), @"");
+    insta::assert_snapshot!(desk.run(&arguments).shown(), @r"
+    [1]
+    caretaker: writing the remark: it is longer than 500 bytes; nothing was written
+    ");
     desk.unanswered(&asked).await;
 }

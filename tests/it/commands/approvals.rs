@@ -9,11 +9,35 @@ use super::*;
 #[tokio::test]
 async fn what_waits_for_an_answer_is_listed_and_shown() {
     let desk = Desk::new().await;
-    insta::assert_snapshot!(desk.run(&["approval", "list"]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["approval", "list"]).shown(), @r"
+    [0]
+    nothing waits for an answer
+    ");
     desk.story("lint").await.close().await;
     let asked = Asked::about(&desk, "test").await;
-    insta::assert_snapshot!(desk.run(&["approval", "list"]).shown(), @"");
-    insta::assert_snapshot!(desk.run(&["approval", "show", asked.id()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["approval", "list"]).shown(), @r"
+    [0]
+    inc-…  local:ada is asked, until [time]  The difference is a difference
+    ");
+    insta::assert_snapshot!(desk.run(&["approval", "show", asked.id()]).shown(), @r"
+    [0]
+    incident     inc-…
+    asked        local:ada is asked, until [time]
+    link         sent, works until [time]
+    title        The difference is a difference
+    body         It was a sum.
+    pull request 7, https://github.example/acme/difference/pull/7
+    repository   number 4711 at github.example
+    base         main from [object]
+    head         caretaker/fix-1 at [object]
+    tree         [object]
+    merge        squash
+    change       1 path
+                 ~ 100644 [object] difference.rs
+    digest       [digest]
+    binding      [digest]
+    request      [digest]
+    ");
 }
 
 #[tokio::test]
@@ -44,7 +68,11 @@ async fn a_link_that_is_sent_anew_ends_the_older_one() {
     let desk = Desk::new().await;
     let asked = Asked::about(&desk, "test").await;
     let before = desk.snapshot(&asked.incident).await;
-    insta::assert_snapshot!(desk.run(&["approval", "resend", asked.id()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["approval", "resend", asked.id()]).shown(), @r"
+    [0]
+    the older link of inc-… no longer works; a running worker sends a new one to local:ada
+    note: no notifier is configured, so it will reach nobody; add one under notify
+    ");
 
     let now = SystemClock.now();
     let consume = desk

@@ -8,10 +8,17 @@ use super::*;
 #[tokio::test]
 async fn every_incident_is_listed_newest_first() {
     let desk = Desk::new().await;
-    insta::assert_snapshot!(desk.run(&["incident", "list"]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["incident", "list"]).shown(), @r"
+    [0]
+    no incidents; the failed runs of watched projects become some
+    ");
     let closed = desk.story("lint").await.close().await;
     let asked = Asked::about(&desk, "test").await;
-    insta::assert_snapshot!(desk.run(&["incident", "list"]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["incident", "list"]).shown(), @r"
+    [0]
+    inc-…  awaiting-approval          [time]  acme/difference  ci / test on main
+    inc-…  closed (not-reproducible)  [time]  acme/difference  ci / lint on main
+    ");
 
     let document = desk.run(&["incident", "list", "--json"]).json();
     let incidents = document["incidents"].as_array().unwrap();
@@ -33,8 +40,45 @@ async fn every_incident_is_listed_newest_first() {
 async fn an_incident_is_shown_whole() {
     let desk = Desk::new().await;
     let asked = Asked::about(&desk, "test").await;
-    insta::assert_snapshot!(desk.run(&["incident", "show", asked.id()]).shown(), @"");
-    insta::assert_snapshot!(desk.run(&["incident", "explain", asked.id()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["incident", "show", asked.id()]).shown(), @r"
+    [0]
+    incident     inc-…
+    project      acme/difference (prj-…)
+    stage        awaiting-approval
+    opened       [time]
+    changed      [time]
+    why          It waits for an answer from local:ada, until [time].
+    failure      code: ci / test on main at [object], run 1042 attempt 1
+                 https://github.example/acme/difference/actions/runs/1042
+    sandbox      fails too: cargo test
+    cause        the sign is wrong
+    coder        confidence 900 of 1000, scripted; answers fixed in advance; difference.rs
+    fix          The difference is a difference
+    change       1 path, digest [digest]
+                 ~ 100644 [object] difference.rs
+    commit       [object] on caretaker/fix-1
+    decision     approve, class functional
+                 difference.rs is sensitive
+    approval     local:ada was asked, until [time]
+    pull request 7, https://github.example/acme/difference/pull/7
+    timeline
+      [time]  opened            run 1042 failed on main at [object] (test, code)
+      [time]  reproduced        fails in the sandbox too: cargo test (none)
+      [time]  extracted         1 facts read from the log
+      [time]  diagnosed         scripted: the sign is wrong
+      [time]  screened          none of the files to change is denied
+      [time]  fixed             commit [object] changes 1 files: The difference is a difference
+      [time]  decided           the rules say approve (functional)
+      [time]  pushed            branch pushed at [object]
+      [time]  opened            pull request 7 opened: https://github.example/acme/difference/pull/7
+      [time]  requested         local:ada is asked about change [digest]
+      [time]  link-made         link apr-… for local:ada made, until [time]
+      [time]  link-sent         link apr-… delivered
+    ");
+    insta::assert_snapshot!(desk.run(&["incident", "explain", asked.id()]).shown(), @r"
+    [0]
+    It waits for an answer from local:ada, until [time].
+    ");
 
     let document = desk.run(&["incident", "show", asked.id(), "--json"]).json();
     let digest = change(&desk.repository(), desk.base, desk.head).digest;
@@ -105,11 +149,18 @@ async fn an_incident_that_rests_after_failures_is_woken() {
     let incident = story
         .rest(Some(later), "the sandbox did not start", 3)
         .await;
-    insta::assert_snapshot!(desk.run(&["incident", "explain", incident.as_str()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["incident", "explain", incident.as_str()]).shown(), @r"
+    [0]
+    Next, its tests run in the sandbox at the failing commit. It rests until [time]:
+    the sandbox did not start.
+    ");
     let due = desk.store.claim("other", SystemClock.now(), LEASE).await;
     assert_eq!(due.unwrap(), None);
 
-    insta::assert_snapshot!(desk.run(&["incident", "retry", incident.as_str()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["incident", "retry", incident.as_str()]).shown(), @r"
+    [0]
+    inc-… is due now; a running worker takes it up at once
+    ");
     let claim = desk.store.claim("other", SystemClock.now(), LEASE).await;
     let claim = claim.unwrap().unwrap();
     assert_eq!((&claim.incident, claim.attempts), (&incident, 1));
@@ -126,7 +177,10 @@ async fn an_incident_that_is_over_is_not_woken_and_the_reason_is_said() {
     let desk = Desk::new().await;
     let incident = desk.story("test").await.close().await;
     let before = desk.snapshot(&incident).await;
-    insta::assert_snapshot!(desk.run(&["incident", "retry", incident.as_str()]).shown(), @"");
+    insta::assert_snapshot!(desk.run(&["incident", "retry", incident.as_str()]).shown(), @r"
+    [1]
+    caretaker: waking inc-…: nothing is left to do about it. It ended without a merge of ours (not-reproducible): cargo test succeeds at the failing commit in the sandbox
+    ");
     assert_eq!(desk.snapshot(&incident).await, before);
     let due = desk.store.claim("other", SystemClock.now(), LEASE).await;
     assert_eq!(due.unwrap(), None);

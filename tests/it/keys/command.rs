@@ -178,7 +178,7 @@ fn doctor_fails_without_keys_and_is_content_with_fresh_ones() {
     warning  sandbox        mode none: tests and coders may do whatever this user can; remove sandbox.mode unless that is meant
     warning  agent          none: incidents are opened and reported, and nothing is fixed; name a coder under agent.adapter
     FAILED   trust root     opening the keys: …/home/keys holds no trust root; run `caretaker keys init`, or name the folder that holds the keys under keys.dir
-    warning  database       sqlite://…/home/caretaker.db was not looked at: this version keeps none
+    warning  database       sqlite://…/home/caretaker.db is not there yet; `caretaker project register` makes it
     1 failed, 3 warnings
     ");
     caretaker(&home, &["keys", "init"]);
@@ -193,7 +193,7 @@ fn doctor_fails_without_keys_and_is_content_with_fresh_ones() {
     ok       keys           proposer, policy, approver and executor open, each with its own secret
     warning  secrets        what opens the keys of proposer, policy, approver, executor lies beside them, so whoever reads the folder can sign; keep the secrets elsewhere and name the places under keys.roles
     warning  root key       …/home/keys/root.key lies with the keys that sign every day, which never need it; move it and what opens it offline
-    warning  database       sqlite://…/home/caretaker.db was not looked at: this version keeps none
+    warning  database       sqlite://…/home/caretaker.db is not there yet; `caretaker project register` makes it
     0 failed, 5 warnings
     ");
 }
@@ -222,7 +222,7 @@ fn doctor_names_every_fault_of_the_keys_at_once() {
     warning  keys           …/home/keys is open to others (mode 0755); run: chmod 700 '…/home/keys'
     warning  secrets        what opens the keys of proposer, policy, approver, executor lies beside them, so whoever reads the folder can sign; keep the secrets elsewhere and name the places under keys.roles
     warning  root key       …/home/keys/root.key lies with the keys that sign every day, which never need it; move it and what opens it offline
-    warning  database       sqlite://…/home/caretaker.db was not looked at: this version keeps none
+    warning  database       sqlite://…/home/caretaker.db is not there yet; `caretaker project register` makes it
     3 failed, 7 warnings
     ");
     let output = caretaker(&home, &["doctor", "--json"]);
@@ -288,7 +288,7 @@ fn doctor_misses_git_and_the_coders_program() {
     warning  sandbox        mode none: tests and coders may do whatever this user can; remove sandbox.mode unless that is meant
     FAILED   agent          the program coder-of-nobody is not in PATH; install it, or name another under agent.command
     FAILED   trust root     opening the keys: …/home/keys holds no trust root; run `caretaker keys init`, or name the folder that holds the keys under keys.dir
-    warning  database       sqlite://…/home/caretaker.db was not looked at: this version keeps none
+    warning  database       sqlite://…/home/caretaker.db is not there yet; `caretaker project register` makes it
     3 failed, 2 warnings
     ");
 }
