@@ -206,7 +206,6 @@ impl Running {
     pub(super) async fn until_stopped(mut self) -> anyhow::Result<()> {
         let mut result = Ok(());
         while let Some(ended) = self.tasks.join_next().await {
-            // Break it: pass over a task that panicked; the process then runs on without its worker.
             let ended = ended.context("a part of caretaker stopped working");
             if let Err(error) = ended.and_then(|ended| ended) {
                 self.stop.cancel();

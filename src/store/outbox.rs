@@ -15,9 +15,12 @@ statements! {
     /// Something to deliver.
     INSERT_NOTICE = "INSERT INTO notice (organisation, incident, event, text, created_at, due_at) VALUES ($1, $2, $3, $4, $5, $5)";
     /// Hands out due messages and hides them for the time that a delivery may take, so that two processes do not deliver the
-    /// same one. The outer condition is asked again for a row that another process has just taken.
+    /// same one. The outer condition is asked again for a row that another process has just taken. A message whose incident
+    /// still waits for a signature is held back for a while: whoever is told and looks at once should find the ledger whole.
     TAKE = "UPDATE notice SET due_at = $1, attempts = attempts + 1 WHERE due_at <= $2 AND number IN \
-        (SELECT n.number FROM notice n WHERE n.due_at <= $2 ORDER BY n.due_at, n.number LIMIT $3) \
+        (SELECT n.number FROM notice n WHERE n.due_at <= $2 AND (n.created_at <= $4 OR NOT EXISTS \
+        (SELECT 1 FROM chain c WHERE c.incident = n.incident AND c.next_seq < c.next_draft)) \
+        ORDER BY n.due_at, n.number LIMIT $3) \
         RETURNING number, organisation, incident, event, text, created_at, attempts";
     /// Delivered.
     DELIVERED = "UPDATE notice SET due_at = NULL, delivered_at = $1 WHERE number = $2";
@@ -25,6 +28,8 @@ statements! {
     FAILED = "UPDATE notice SET due_at = $1 WHERE number = $2 AND delivered_at IS NULL";
 }
 
+/// How long a message waits for the signature of what it tells about, in seconds.
+const HELD_SECONDS: i64 = 60;
 /// How long a delivery may take before another process tries, in seconds.
 const DELIVERY_SECONDS: i64 = 60;
 
@@ -79,7 +84,8 @@ impl Store {
         let take = sqlx::query(TAKE)
             .bind(now.plus_seconds(DELIVERY_SECONDS).0)
             .bind(now.0)
-            .bind(i64::from(limit));
+            .bind(i64::from(limit))
+            .bind(now.plus_seconds(-HELD_SECONDS).0);
         let rows = work.all(take).await?;
         let mut notices = rows
             .iter()

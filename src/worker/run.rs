@@ -52,29 +52,28 @@ pub enum Turn {
     Worked,
 }
 
-/// Works until it is told to stop. A step under way is dropped then, as if the process had been killed: the next claim does
-/// it again.
+/// Works until it is told to stop. A step under way is dropped then, as if the process had been killed, and its incident given
+/// back: the next claim does the step again.
 pub async fn run(engine: Arc<Engine>, name: &str, stop: CancellationToken) {
     while !stop.is_cancelled() {
-        let working = async {
-            let worked = turn(&engine, name).await;
-            deliver_notices(&engine).await?;
-            worked
-        };
-        let pause = tokio::select! {
-            () = stop.cancelled() => return,
-            turned = working => match turned {
+        let mut turned = turn_until(&engine, name, &stop).await;
+        let rest = async {
+            if let Err(error) = deliver_notices(&engine).await {
+                turned = turned.and(Err(error));
+            }
+            let pause = match &turned {
                 Ok(Turn::Worked) => Duration::ZERO,
                 Ok(Turn::Idle) => IDLE,
                 Err(error) => {
                     tracing::warn!(%error, "the worker goes on after a pause");
                     AFTER_FAILURE
                 }
-            },
+            };
+            tokio::time::sleep(pause).await;
         };
         tokio::select! {
             () = stop.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
+            () = rest => {}
         }
     }
 }
@@ -93,6 +92,14 @@ pub async fn drain(engine: &Engine, name: &str) -> Result<(), WorkerError> {
 /// # Errors
 /// The database does not answer; the lease runs out by itself then.
 pub async fn turn(engine: &Engine, name: &str) -> Result<Turn, WorkerError> {
+    turn_until(engine, name, &CancellationToken::new()).await
+}
+
+async fn turn_until(
+    engine: &Engine,
+    name: &str,
+    stop: &CancellationToken,
+) -> Result<Turn, WorkerError> {
     let entropy = engine.entropy()?;
     // A name of its own for each claim: a worker that lost a lease to itself must not pass for the new holder.
     let owner = format!("{name}-{}", hex::encode(entropy));
@@ -104,7 +111,17 @@ pub async fn turn(engine: &Engine, name: &str) -> Result<Turn, WorkerError> {
     let Some(claim) = claimed else {
         return Ok(Turn::Idle);
     };
-    Claimed { engine, claim }.work().await?;
+    let claimed = Claimed { engine, claim };
+    let stopped = tokio::select! {
+        worked = claimed.work() => {
+            worked?;
+            false
+        }
+        () = stop.cancelled() => true,
+    };
+    if stopped {
+        engine.store.release(&claimed.claim).await?;
+    }
     Ok(Turn::Worked)
 }
 

@@ -3,10 +3,18 @@
 use super::super::Stepped;
 use super::super::notices::notice;
 use super::super::work::{Work, expect, unanswered};
+use super::landing;
 use crate::incident::{ClosedReason, Fact, NoticeEvent, Outcome};
 
-/// Ends the incident.
-pub(super) fn close(reason: ClosedReason, detail: &str) -> Outcome {
+/// Ends the incident. A pull request that somebody merged meanwhile is recorded as that instead: it must neither look as if
+/// nothing had landed, nor lose its branch.
+pub(super) async fn close(work: Work<'_>, reason: ClosedReason, detail: &str) -> Stepped {
+    if let (Some(number), Some(binding)) = (work.snapshot.pull_request(), work.snapshot.binding()) {
+        let pull = work.connector.pull(number).await;
+        if pull.map_err(|error| unanswered(&error, work.now))?.merged {
+            return landing::merged_elsewhere(work, binding).await;
+        }
+    }
     let mut outcome = Outcome::fact(Fact::Closed {
         reason,
         detail: detail.to_owned(),
@@ -15,7 +23,7 @@ pub(super) fn close(reason: ClosedReason, detail: &str) -> Outcome {
         NoticeEvent::IncidentClosed,
         format!("{}: {detail}", reason.as_str()),
     ));
-    outcome
+    Ok(outcome)
 }
 
 /// Closes the pull request with one comment and deletes the branch. Both may be done already.

@@ -43,7 +43,7 @@ pub(super) async fn perform(work: Work<'_>, step: &Step) -> Stepped {
         Step::Merge(merge) => merge::merge(work, merge).await,
         Step::ProveLanding(merge) => landing::prove_landing(work, merge).await,
         Step::CleanUp => close::clean_up(work).await,
-        Step::Close { reason, detail } => Ok(close::close(*reason, detail)),
+        Step::Close { reason, detail } => close::close(work, *reason, detail).await,
         Step::Wait { .. } | Step::Done => Ok(Outcome::default()),
     }
 }

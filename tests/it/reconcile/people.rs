@@ -172,6 +172,24 @@ async fn a_question_that_nobody_answers_expires() {
     assert_tidied(&world, &branch, "expired").await;
 }
 
+/// Nobody asked us, so nothing tells us; before the incident is closed we look.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merge_by_a_person_instead_of_an_answer_is_recorded_as_theirs() {
+    let world = waiting().await;
+    world.repository().merge_by_person(1, "squash").unwrap();
+    let day = i64::try_from(Duration::from_hours(24).as_millis()).unwrap();
+    world.clock.advance_millis(day);
+    assert_eq!(world.settle().await, Stage::Closed);
+    // Break: drop the look at the pull request in src/worker/steps/close.rs.
+    assert_eq!(closed_as(&world).await, ClosedReason::ByPerson);
+    assert_eq!(
+        world.events().await,
+        ["proposal", "policy-decision", "execution"]
+    );
+    let branch = world.branch().await;
+    assert!(world.repository().tip(&branch).is_ok());
+}
+
 /// An answer in time does not outlive the time for which it was given.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_that_is_acted_upon_too_late_merges_nothing() {

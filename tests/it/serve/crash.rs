@@ -3,7 +3,8 @@
 use super::inbox::{hidden_fields, look, press};
 use super::place::{CODER, World};
 
-// Break it: draw the branch's name anew on every attempt in `worker::steps::fix`; a second branch then appears.
+// Break it: make the repository at its own place in `workspace::repository::create`; killed while it does, a process leaves
+// one that the next cannot use.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_killed_process_began_the_next_one_finishes_with_one_pull_request() {
     let mut world = World::new(CODER).await;
@@ -33,6 +34,15 @@ async fn what_a_killed_process_began_the_next_one_finishes_with_one_pull_request
     );
     let merge_commit = &document["execution"]["merge_commit"];
     world.exactly_one_is_merged(merge_commit).await;
+    assert_eq!(serving.terminate().await, Some(0));
+    assert_eq!(world.forge.terminate().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn told_to_end_in_the_middle_of_a_test_run_it_ends_in_time() {
+    let mut world = World::new(CODER).await;
+    let (serving, _) = world.serve().await;
+    world.inbox.wait_for("incident-opened", &serving).await;
     assert_eq!(serving.terminate().await, Some(0));
     assert_eq!(world.forge.terminate().await, Some(0));
 }

@@ -57,7 +57,7 @@ async fn a_failed_run_is_fixed_approved_merged_and_proven_through_command_line_a
     let log = serving.log();
     assert!(log.contains("a failure became an incident"), "{log}");
     let token = link.rsplit('/').next().unwrap();
-    // Break it: log the request's path in `web::answer`.
+    // Break it: log the address of the link in `worker::steps::links`.
     for secret in SECRETS.into_iter().chain([token, world.token()]) {
         assert!(!log.contains(secret), "{secret} is in the log");
     }
