@@ -77,6 +77,23 @@ on_both! {
         assert_eq!(due(100_000).await, []);
     }
 
+    async fn a_message_waits_a_while_for_the_signature_of_what_it_tells(world) {
+        let (claim, snapshot) = world.claimed("test").await;
+        let first = draft(&snapshot.incident, 0, None, "first");
+        let notice = Notice { event: NoticeEvent::IncidentEscalated, text: "look".to_owned() };
+        let outcome = Outcome { drafts: vec![first.clone()], notices: vec![notice], ..Outcome::default() };
+        let snapshot = world.done(&claim, &snapshot, outcome).await;
+        let due = async |seconds: i64| {
+            let notices = world.store.due_notices(after(seconds), 9).await.unwrap();
+            notices.into_iter().map(|notice| notice.event).collect::<Vec<_>>()
+        };
+        // Break it: leave the look at `chain` out of `outbox::TAKE`.
+        assert_eq!(due(1).await, [], "nothing of the incident goes out before it is signed");
+        let outcome = Outcome { envelope: Some(signed(&first)), ..Outcome::default() };
+        world.done(&claim, &snapshot, outcome).await;
+        assert_eq!(due(2).await, [NoticeEvent::IncidentOpened, NoticeEvent::IncidentEscalated]);
+    }
+
     async fn two_processes_do_not_deliver_the_same_message(world) {
         for number in 0..10 {
             world.open(&format!("job-{number}")).await;
@@ -141,6 +158,7 @@ async fn a_message_that_another_process_is_just_taking_is_left_to_it() {
         .bind(after(60).0)
         .bind(after(1).0)
         .bind(9_i64)
+        .bind(after(-59).0)
         .fetch_all(&mut other);
     assert_eq!(taken.await.unwrap().len(), 1);
     let process = sqlx::query("SELECT CAST(pg_backend_pid() AS BIGINT)").fetch_one(&mut other);
