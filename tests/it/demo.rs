@@ -47,6 +47,13 @@ fn a_changed_pull_request_is_not_merged() {
 fn filtered(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
+        // Which boundary this machine has is not the story's concern.
+        let line = match (line.find("the sandbox ("), line.find(") too")) {
+            (Some(start), Some(end)) => {
+                format!("{}the sandbox{}", &line[..start], &line[end + 1..])
+            }
+            _ => line.to_owned(),
+        };
         let words: Vec<String> = line
             .split(' ')
             .map(|word| {
