@@ -223,7 +223,7 @@ fn entries(binding: &Binding, live: &LiveView, found: &mut Findings) {
     {
         found.differ(
             "entry",
-            "not approved",
+            "nothing at this path",
             format!(
                 "{} {} {}",
                 entry.path,

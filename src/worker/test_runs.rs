@@ -1,5 +1,6 @@
 //! A project's tests in the sandbox.
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,11 @@ impl Scratch {
     /// A new empty place below the home.
     pub(super) fn new(engine: &Engine) -> Result<Self, StepError> {
         let folder = engine.settings.home.join("scratch");
-        let made = std::fs::create_dir_all(&folder)
+        // Only its owner may look: a checkout of a private repository lies in it for a while.
+        let made = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
             .and_then(|()| tempfile::Builder::new().prefix("step-").tempdir_in(&folder))
             .and_then(|place| std::fs::create_dir(place.path().join("home")).map(|()| place));
         made.map(|place| Self { place })

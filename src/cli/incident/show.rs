@@ -4,6 +4,7 @@ use crate::approve::{ApprovalRequest, HumanDecision};
 use crate::attest::text::shown;
 use crate::change::{ChangeDocument, ChangeDocumentEntry, Mode};
 use crate::cli::words::entry;
+use crate::gate::{DecisionDocument, Reason, Verdict};
 use crate::incident::{Fact, Failure, Reproduction, Stage};
 use crate::store::{IncidentRow, Project};
 use crate::web::{IncidentRecord, explanation};
@@ -55,7 +56,12 @@ pub(super) fn one(record: &IncidentRecord) -> String {
     control(record, &mut lines);
     lines.push("timeline".to_owned());
     for event in &record.timeline {
-        let text = format!("  {}  {:<17} {}", event.at, event.kind, event.text);
+        let text = format!(
+            "  {:<24}  {:<17} {}",
+            event.at.to_string(),
+            event.kind,
+            event.text
+        );
         lines.push(text.trim_end().to_owned());
     }
     lines.join("\n")
@@ -161,14 +167,11 @@ fn control(record: &IncidentRecord, lines: &mut Vec<String>) {
             decision.class.as_str()
         );
         lines.push(entry("decision", &text));
-        let reasons = decision.document.get("reasons");
-        let reasons = reasons.and_then(serde_json::Value::as_array);
-        for reason in reasons.into_iter().flatten() {
-            let text = reason
-                .as_str()
-                .map_or_else(|| reason.to_string(), str::to_owned);
-            lines.push(entry("", &text));
-        }
+        lines.extend(
+            reasons(&decision.document)
+                .iter()
+                .map(|text| entry("", text)),
+        );
     }
     if let Some(request) = snapshot.request() {
         lines.push(entry("approval", &answered(record, request)));
@@ -211,4 +214,32 @@ fn answered(record: &IncidentRecord, request: &ApprovalRequest) -> String {
     let comment = answer.and_then(|answer| answer.comment.as_deref());
     let comment = comment.map_or_else(String::new, |comment| format!(": {comment}"));
     format!("{word} by {principal}{at}{comment}")
+}
+
+/// Why it was decided so: of the tree of reasons the leaves that ask for something, or, of a refused file list, its lines.
+fn reasons(document: &serde_json::Value) -> Vec<String> {
+    if let Ok(document) = serde_json::from_value::<DecisionDocument>(document.clone()) {
+        let mut lines = Vec::new();
+        for reason in &document.reasons {
+            asking(reason, &mut lines);
+        }
+        return lines;
+    }
+    let lines = document
+        .get("reasons")
+        .and_then(serde_json::Value::as_array);
+    let texts = lines.into_iter().flatten().filter_map(|line| line.as_str());
+    texts.map(str::to_owned).collect()
+}
+
+fn asking(reason: &Reason, lines: &mut Vec<String>) {
+    if reason.outcome == Verdict::Free {
+        return;
+    }
+    if reason.children.is_empty() {
+        lines.push(format!("{}: {reason}", reason.outcome));
+    }
+    for child in &reason.children {
+        asking(child, lines);
+    }
 }
