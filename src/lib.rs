@@ -1,7 +1,7 @@
 //! caretaker: a control layer between what a coding agent intends and what gets merged.
 //!
 //! Five stages, one folder each: [`gate`], [`approve`], [`attest`], [`execute`], [`reconcile`]. Beneath them two
-//! substrates: [`audit`] and [`provenance`]. [`incident::next`] decides, the worker acts, and only the worker writes.
+//! substrates: [`audit`] and [`provenance`]. [`incident::next`] decides, the worker acts, and only the worker takes steps.
 //! `ARCHITECTURE.md` holds the layer table that a test enforces.
 
 // Layer 0

@@ -1,4 +1,4 @@
-//! The digest over a change set. Layout: `design/reconcile.md`, "Change set"; golden vector in the tests.
+//! The digest over a change set. Layout: `docs/reconcile.md`, "What is approved"; golden vector in the tests.
 
 use std::fmt;
 

@@ -30,7 +30,7 @@ impl Installation {
     pub(super) async fn open_database(&self) -> anyhow::Result<(Store, OrganisationId)> {
         let store = Store::open_existing(self.configuration.database.secret()).await?;
         let organisation = store.organisation().await?.context(
-            "the database holds no organisation; run `caretaker keys init` and register a project",
+            "the database does not hold exactly one organisation; run `caretaker keys init` and register a project, or set database.url to the right one",
         )?;
         Ok((store, organisation))
     }

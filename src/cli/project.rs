@@ -42,6 +42,8 @@ pub(super) enum ProjectCommand {
     Pause(ProjectArguments),
     /// Watch a paused project again.
     Resume(ProjectArguments),
+    /// Let a frozen project merge again, after a person looked at what had landed. It is written into the history.
+    Unfreeze(ProjectArguments),
 }
 
 /// What is to be watched.
@@ -142,6 +144,13 @@ pub(super) fn run(command: &ProjectCommand, config: Option<&Path>) -> anyhow::Re
                 let (store, organisation) = installation.open_database().await?;
                 let project = onboard::resume(&store, &organisation, &arguments.project).await?;
                 say(&project, "is watched again", arguments.json)
+            }
+            ProjectCommand::Unfreeze(arguments) => {
+                let (store, organisation) = installation.open_database().await?;
+                let by = installation.current_user()?;
+                let id = &arguments.project;
+                let project = onboard::unfreeze(&store, &organisation, id, &by).await?;
+                say(&project, "may merge again", arguments.json)
             }
         }
     })?;
@@ -251,9 +260,6 @@ fn read(path: &Path, what: &str) -> anyhow::Result<Vec<u8>> {
 
 fn print_registered(registered: &Registered, as_json: bool) -> anyhow::Result<()> {
     let Registered { project, warnings } = registered;
-    for warning in warnings {
-        tracing::warn!("{warning}");
-    }
     if as_json {
         let document = json!({
             "id": project.id,

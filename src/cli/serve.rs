@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::assembly::{self, GithubConnectors};
+use super::assembly;
 use super::installation::Installation;
 use super::runtime::{block_on, stop_on_signal};
 use super::{Verdict, print};
@@ -188,12 +188,10 @@ impl Running {
                 Ok(())
             });
         }
-        let connectors =
-            GithubConnectors::new(configuration.github.clone(), &engine.store, &engine.keys);
+        let connectors = Arc::clone(&engine.connectors);
         let (schedule, stop) = (configuration.poll.schedule.clone(), self.stop.clone());
         let store = engine.store.clone();
         self.tasks.spawn(async move {
-            let connectors = Arc::new(connectors);
             watch::run(store, connectors, schedule, system_randomness, stop).await;
             Ok(())
         });

@@ -77,7 +77,7 @@ pub fn order(
     now: Millis,
 ) -> Result<MergeOrder, OrderError> {
     let binding = matched.binding();
-    // Break it: drop this comparison; `flow::an_authority_for_one_change_orders_no_other` then fails.
+    // Break it: drop this comparison; `reconcile::answers::an_authority_for_one_change_orders_no_other` then fails.
     if authority.binding_digest() != binding.digest() {
         return Err(OrderError::OtherChange {
             authorised: authority.binding_digest().to_string(),

@@ -218,7 +218,7 @@ impl Snapshot {
         })
     }
 
-    /// Comparisons that led to a merge being asked for, so far.
+    /// Comparisons that led to an attempt, so far; also those whose attempt was void before anything was asked for.
     pub fn comparisons(&self) -> u32 {
         newest!(self, Fact::Merging { comparisons, .. } => *comparisons).unwrap_or(0)
     }

@@ -3,9 +3,11 @@
 use serde::Serialize;
 
 use super::OnboardError;
+use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{OrganisationId, ProjectId};
+use crate::incident::AuditEvent;
 use crate::store::{Project, ProjectState, Store};
 
 /// Everything that a person confirms. Its members stand in alphabetical order, so that its JSON is canonical.
@@ -108,6 +110,32 @@ pub async fn resume(
     id: &ProjectId,
 ) -> Result<Project, OnboardError> {
     set(store, organisation, id, ProjectState::Confirmed).await
+}
+
+/// Lets a frozen project merge again, on the word of `by`. The history shows who and when.
+///
+/// # Errors
+/// There is no such project, it is not frozen, or the store fails.
+pub async fn unfreeze(
+    store: &Store,
+    organisation: &OrganisationId,
+    id: &ProjectId,
+    by: &Principal,
+) -> Result<Project, OnboardError> {
+    let project = find(store, organisation, id).await?;
+    let Some(reason) = &project.frozen else {
+        return Err(OnboardError::NotFrozen(project.id));
+    };
+    let now = store.now().await?;
+    let event = AuditEvent {
+        kind: "unfrozen-by-hand",
+        detail: format!("{by} lifted the freeze: {reason}"),
+    };
+    store
+        .record(organisation, None, Some(id), &event, now)
+        .await?;
+    store.unfreeze(&project, now).await?;
+    find(store, organisation, id).await
 }
 
 async fn set(

@@ -78,6 +78,11 @@ pub enum OnboardError {
         "looking for project {0}: there is none; `caretaker project list` shows those there are"
     )]
     Absent(ProjectId),
+    /// Nothing keeps it from merging.
+    #[error(
+        "unfreezing project {0}: it is not frozen; `caretaker project show {0}` says how it is"
+    )]
+    NotFrozen(ProjectId),
     /// The draft is another one than the person saw.
     #[error(
         "confirming project {project}: its draft has digest {found}, not {expected}; look at it with `caretaker project show {project}` and confirm that digest"

@@ -7,6 +7,6 @@ mod error;
 mod register;
 
 pub use address::{Repository, RepositoryAddressError};
-pub use confirm::{confirm, draft_digest, find, pause, resume};
+pub use confirm::{confirm, draft_digest, find, pause, resume, unfreeze};
 pub use error::OnboardError;
 pub use register::{Connect, Office, Registered, Registration, WatchMode, register};

@@ -10,7 +10,7 @@ use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{IncidentId, OrganisationId};
 use crate::incident::{
-    ClosedReason, Draft, Fact, MergeLock, NewLink, Outcome, SignedEnvelope, Snapshot, stage,
+    ClosedReason, Draft, MergeLock, NewLink, Outcome, SignedEnvelope, Snapshot, stage,
 };
 
 statements! {
@@ -66,7 +66,7 @@ impl Store {
         now: Millis,
         keep: Duration,
     ) -> Result<Commit, StoreError> {
-        let after = after(snapshot, outcome, now);
+        let after = snapshot.after(outcome, now);
         let mut work = self.writing("committing a step").await?;
         let writing = Writing {
             before: snapshot,
@@ -90,20 +90,6 @@ impl Store {
         work.commit_and_nudge().await?;
         Ok(Commit::Done(Box::new(after)))
     }
-}
-
-/// The snapshot after the commit. An incident that is over has no live link.
-fn after(snapshot: &Snapshot, outcome: &Outcome, now: Millis) -> Snapshot {
-    let mut after = snapshot.after(outcome, now);
-    if is_over(&after, outcome) {
-        after.link = None;
-    }
-    after
-}
-
-fn is_over(after: &Snapshot, outcome: &Outcome) -> bool {
-    let ends = |fact: &Fact| matches!(fact, Fact::Closed { .. } | Fact::Escalated { .. });
-    stage(after).is_final() || outcome.facts.iter().any(ends)
 }
 
 /// One commit under way.
@@ -267,7 +253,7 @@ impl Writing<'_> {
         for document in &self.outcome.evidence {
             work.keep(&self.before.organisation, document).await?;
         }
-        let over = is_over(self.after, self.outcome);
+        let over = stage(self.after).is_final();
         if over || self.outcome.link.is_some() {
             let revoke = sqlx::query(REVOKE)
                 .bind(self.now.0)

@@ -38,7 +38,7 @@ pub(super) mod postgres {
             WHERE table_schema = current_schema() AND table_name = 'meta'";
         /// One migration at a time in a database; ends with the transaction.
         pub(in crate::store) MIGRATION_LOCK = "SELECT 1 AS locked FROM pg_advisory_xact_lock(4988071520263)";
-        /// Delivered when the transaction commits: sleeping workers look at once. Polling remains.
+        /// Delivered when the transaction commits, to whoever listens. This version's workers poll; the nudge is for other programs.
         pub(in crate::store) NUDGE = "SELECT 1 AS nudged FROM pg_notify('caretaker_work', '')";
     }
 }

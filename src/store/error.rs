@@ -19,7 +19,7 @@ pub enum StoreError {
     },
     /// There is no such file, and nothing asked for one to be made.
     #[error(
-        "opening the database {}: there is no such file; make one with `caretaker keys init`, `caretaker project register` or `caretaker demo --keep`, or set database.url to the right one",
+        "opening the database {}: there is no such file; make one with `caretaker project register`, `caretaker serve` or `caretaker demo --keep`, or set database.url to the right one",
         path.display()
     )]
     Missing {

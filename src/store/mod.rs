@@ -197,7 +197,7 @@ impl Work {
         result.map_err(|error| self.store.translated(self.doing, &error))
     }
 
-    /// Makes it last, and wakes sleeping workers: there is work now.
+    /// Makes it last, and tells whoever listens: there is work now.
     async fn commit_and_nudge(mut self) -> Result<(), StoreError> {
         if let Some(nudge) = self.store.dialect.nudge() {
             self.optional(sqlx::query(nudge)).await?;

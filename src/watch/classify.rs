@@ -1,4 +1,4 @@
-//! What one completed run means. The table is that of `design/failures.md`, "CI runs".
+//! What one completed run means: one table of the provider's words.
 
 use crate::change::Sha256Digest;
 use crate::connector::{JobView, RunView};

@@ -21,7 +21,6 @@ mod work;
 pub use engine::{Connectors, Engine, Failpoint, Settings, Time};
 pub use links::Links;
 pub use repository::folder as repository_folder;
-pub use retry::{Backoff, backoff};
 pub use run::{Turn, WorkerError, drain, run, turn};
 pub use tools::Tools;
 

@@ -11,16 +11,16 @@ const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
 /// What follows a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backoff {
+pub(super) enum Backoff {
     /// Try again after this long.
     Wait(Duration),
     /// It was tried as often as allowed.
     Exhausted,
 }
 
-/// What follows the failed attempt with this number (from 1), when the step asks for at least `after`. With the waits of the
-/// table, ten attempts span about fifteen minutes.
-pub fn backoff(attempt: u32, after: Duration) -> Backoff {
+/// What follows the failed attempt with this number (from 1), when the step asks for at least `after`. Ten attempts span about
+/// eight and a half minutes.
+pub(super) fn backoff(attempt: u32, after: Duration) -> Backoff {
     if attempt >= MOST_ATTEMPTS {
         return Backoff::Exhausted;
     }

@@ -49,16 +49,12 @@ impl Work<'_> {
     /// A document of the evidence store.
     pub(super) async fn evidence(&self, digest: &Sha256Digest) -> Result<Vec<u8>, StepError> {
         let organisation = &self.snapshot.organisation;
-        let found = self
-            .engine
-            .store
-            .within(organisation)
-            .evidence(digest)
-            .await;
-        match found.map_err(|error| unread(&error))? {
-            Some((_, bytes)) if Sha256Digest::of(&bytes) == *digest => Ok(bytes),
-            Some(_) => Err(lost(digest, "has other bytes than its digest says")),
-            None => Err(lost(digest, "is gone")),
+        let scoped = self.engine.store.within(organisation);
+        match scoped.evidence(digest).await {
+            Ok(Some((_, bytes))) => Ok(bytes),
+            Ok(None) => Err(lost(digest, "is gone")),
+            Err(error @ StoreError::Unreadable { .. }) => Err(lost(digest, &error.to_string())),
+            Err(error) => Err(unread(&error)),
         }
     }
 

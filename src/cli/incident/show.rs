@@ -56,12 +56,7 @@ pub(super) fn one(record: &IncidentRecord) -> String {
     control(record, &mut lines);
     lines.push("timeline".to_owned());
     for event in &record.timeline {
-        let text = format!(
-            "  {:<24}  {:<17} {}",
-            event.at.to_string(),
-            event.kind,
-            event.text
-        );
+        let text = format!("  {}  {:<17} {}", event.at, event.kind, event.text);
         lines.push(text.trim_end().to_owned());
     }
     lines.join("\n")

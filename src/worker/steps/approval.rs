@@ -31,10 +31,7 @@ pub(super) async fn draft(work: Work<'_>) -> Stepped {
     let mut drafter = Drafter::after(work);
     let approval = Approval {
         event: drafter.block(Role::Approver)?,
-        answer: match consumption.decision {
-            HumanDecision::Approve => Answer::Approve,
-            HumanDecision::Reject => Answer::Reject,
-        },
+        answer: signed_answer(consumption.decision),
         binding: bound(&request.binding)?,
         request: request.digest().into(),
         proposal: request.proposal.into(),
@@ -87,6 +84,14 @@ pub(super) fn bound(binding: &Binding) -> Result<BoundChange, StepError> {
         expires_at: binding.expires_at,
         sha256: binding.digest(),
     })
+}
+
+/// The word that is signed for an answer.
+pub(super) const fn signed_answer(decision: HumanDecision) -> Answer {
+    match decision {
+        HumanDecision::Approve => Answer::Approve,
+        HumanDecision::Reject => Answer::Reject,
+    }
 }
 
 /// The word that is signed for a method.

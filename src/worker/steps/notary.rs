@@ -1,19 +1,19 @@
-//! What a role checks before it signs: the statement against its evidence, computed again. Between drafting and signing the
-//! statement lay in the database, and whoever can write there must not get a signature by it.
+//! What a role checks before it signs. Between drafting and signing the statement lay in the database, and whoever can write
+//! there must not get a signature that lets something be merged: the change and its decision are computed again, an approval is
+//! held against the records of question and answer, an execution of ours against the ledger's authority. What only tells (an
+//! escalation, a gap, why something failed) is signed as it was drafted.
 
 use super::super::repository::{Clone, broken};
 use super::super::work::{Work, expect};
-use super::approval::bound;
+use super::approval::{bound, signed_answer};
 use super::judge::judge;
 use super::merge::authority;
-use super::propose::signed_class;
-use crate::approve::{ApprovalRequest, AuthoritySource, Consumption, HumanDecision};
+use super::propose::{signed_class, signed_verdict};
+use crate::approve::{ApprovalRequest, AuthoritySource, Consumption};
 use crate::attest::predicate::{
-    Answer, Approval, AuthorityRef, Execution, PolicyDecision, Proposal, Target,
-    Verdict as SignedVerdict,
+    Approval, AuthorityRef, Execution, PolicyDecision, Proposal, Target, Verdict as SignedVerdict,
 };
 use crate::attest::{Event, Statement};
-use crate::gate::Verdict;
 use crate::incident::StepError;
 
 /// Checks a drafted statement. What does not hold is never signed and tried again slowly: a person has to mend the database.
@@ -84,15 +84,10 @@ async fn decided(work: &Work<'_>, decision: &PolicyDecision) -> Result<(), StepE
             let fix = expect(work.snapshot.fix(), "the fix")?;
             let clone = Clone::of(work.engine, &work.project.id, work.connector)?;
             let judged = judge(work, &clone, fix.base_commit, head.commit).await?;
-            let verdict = match judged.decision.verdict() {
-                Verdict::Deny => SignedVerdict::Deny,
-                Verdict::Approve => SignedVerdict::Approve,
-                Verdict::Free => SignedVerdict::Free,
-            };
             // Break it: drop this comparison; `worker::tampering::a_decision_made_milder_in_the_database_is_not_signed` fails.
             demand(
                 judged.change.digest() == change.sha256
-                    && verdict == decision.verdict
+                    && signed_verdict(judged.decision.verdict()) == decision.verdict
                     && signed_class(judged.decision.class()) == decision.class,
                 "the rules decide otherwise about this change",
             )
@@ -106,17 +101,13 @@ async fn answered(work: &Work<'_>, approval: &Approval) -> Result<(), StepError>
     let consumption = expect(work.snapshot.consumption(), "the record of the answer")?;
     let kept: ApprovalRequest = work.document(&request.digest()).await?;
     let used: Consumption = work.document(&consumption).await?;
-    let answer = match used.decision {
-        HumanDecision::Approve => Answer::Approve,
-        HumanDecision::Reject => Answer::Reject,
-    };
     let token = &approval.token;
     demand(
         kept == *request
             && used.request == request.digest()
             && approval.request == request.digest().into()
             && approval.binding == bound(&request.binding)?
-            && approval.answer == answer
+            && approval.answer == signed_answer(used.decision)
             && approval.approver.principal.as_str() == used.principal.as_str()
             && used.principal == request.principal
             && token.sha256 == used.token.0

@@ -81,7 +81,7 @@ pub(super) async fn refuse_files(work: Work<'_>, files: &[RepoPath], refusal: &R
     let target = Target::Files(file_list(files));
     let proposal = proposal(&work, target.clone(), None).await?;
     let decided = Decided {
-        verdict: SignedVerdict::Deny,
+        verdict: Verdict::Deny,
         class: refusal.class,
         rules: refusal.rules(),
         reasons: List::first_of(refusal.lines.iter().map(|line| Text::clipped(line))),
@@ -122,7 +122,7 @@ pub(super) async fn propose(work: Work<'_>) -> Stepped {
 
 /// A decision on its way into a statement and a fact.
 struct Decided {
-    verdict: SignedVerdict,
+    verdict: Verdict,
     class: Class,
     rules: List<MatchedRule>,
     reasons: List<Text>,
@@ -145,11 +145,7 @@ impl Decided {
         });
         let reasons = decision.signed_reasons().items;
         Ok(Self {
-            verdict: match document.verdict {
-                Verdict::Deny => SignedVerdict::Deny,
-                Verdict::Approve => SignedVerdict::Approve,
-                Verdict::Free => SignedVerdict::Free,
-            },
+            verdict: document.verdict,
             class: document.class,
             rules: List::first_of(denied.chain(matched)),
             reasons: List::first_of(reasons.iter().map(|line| Text::clipped(line))),
@@ -162,16 +158,18 @@ impl Decided {
             })?,
         })
     }
+}
 
-    const fn gate_verdict(&self) -> Verdict {
-        match self.verdict {
-            SignedVerdict::Deny => Verdict::Deny,
-            SignedVerdict::Approve => Verdict::Approve,
-            SignedVerdict::Free => Verdict::Free,
-        }
+/// The word that is signed for a verdict.
+pub(super) const fn signed_verdict(verdict: Verdict) -> SignedVerdict {
+    match verdict {
+        Verdict::Deny => SignedVerdict::Deny,
+        Verdict::Approve => SignedVerdict::Approve,
+        Verdict::Free => SignedVerdict::Free,
     }
 }
 
+/// The word that is signed for a class.
 pub(super) const fn signed_class(class: Class) -> SignedClass {
     match class {
         Class::Functional => SignedClass::Functional,
@@ -252,12 +250,12 @@ fn drafted(work: Work<'_>, proposed: Proposed, target: Target, decided: Decided)
         class: Some(class),
     };
     let proposal_event = drafter.draft(Event::Proposal(Box::new(proposal)))?;
-    let verdict = decided.gate_verdict();
+    let verdict = decided.verdict;
     let decision = PolicyDecision {
         event: drafter.block(Role::Policy)?,
         proposal: proposal_event.into(),
         target,
-        verdict: decided.verdict,
+        verdict: signed_verdict(verdict),
         terminal: verdict == Verdict::Deny,
         class,
         rules: decided.rules,

@@ -2,11 +2,11 @@
 
 use caretaker::approve::MergeMethod;
 use caretaker::connector::{Connector as _, ConnectorError};
-use caretaker::execute::{AfterMerge, MergeAnswer, after};
+use caretaker::execute::{AfterMerge, MergeAnswer, OrderError, after};
 use caretaker::forge::{Ci, Fault, FaultAction, MergeMethods};
 use caretaker::reconcile::{Comparison, Landing};
 
-use super::bench::{BRANCH, Bench, file, ordered};
+use super::bench::{BRANCH, Bench, file, ordered, ordered_by};
 
 async fn bench() -> Bench {
     let before = [("a", file("a\n")), ("README", file("read me\n"))];
@@ -233,4 +233,19 @@ async fn a_merge_that_never_happened_leaves_nothing() {
         assert_eq!(bench.landing(&binding).await, Landing::Nothing);
         assert_eq!(bench.asked(), 1);
     }
+}
+
+// The line to break is named in `caretaker::execute::order`.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_authority_for_one_change_orders_no_other() {
+    let bench = bench().await;
+    let binding = bench.binding(MergeMethod::Squash).await;
+    let matched = bench.matched(&binding).await;
+    let mut other = binding.clone();
+    other.title.push('!');
+    let refused = ordered_by(&other, &matched).unwrap_err();
+    assert!(
+        matches!(refused, OrderError::OtherChange { .. }),
+        "{refused}"
+    );
 }

@@ -10,7 +10,7 @@ use caretaker::change::{CHANGE_SET_ALGORITHM, ChangeDocument, ChangeSet, ObjectF
 use caretaker::clock::FixedClock;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::connector::{Connector as _, ConnectorError, NewPull};
-use caretaker::execute::{MergeAnswer, MergeOrder, order};
+use caretaker::execute::{MergeAnswer, MergeOrder, OrderError, order};
 use caretaker::forge::{Ci, FileEdit, Forge, ForgeOptions, ObjectId, RepositoryHandle, start};
 use caretaker::id::ExecutionId;
 use caretaker::reconcile::{
@@ -223,7 +223,12 @@ fn execution() -> ExecutionId {
 
 /// The order for what matched, on the authority of a signed approval.
 pub(super) fn ordered(matched: &Matched) -> MergeOrder {
-    order(&approved(matched.binding()), matched, &execution(), NOW).unwrap()
+    ordered_by(matched.binding(), matched).unwrap()
+}
+
+/// The same, on the authority of an approval of whatever binding.
+pub(super) fn ordered_by(binding: &Binding, matched: &Matched) -> Result<MergeOrder, OrderError> {
+    order(&approved(binding), matched, &execution(), NOW)
 }
 
 /// How often a merge was asked for at this forge.
