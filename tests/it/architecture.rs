@@ -104,6 +104,11 @@ fn refusal(from: &str, from_layer: usize, to: &str) -> Option<String> {
         2 if same => (from, to) == ("audit", "incident"),
         // Adapters do not import each other, except that a coder runs in a sandbox on a workspace.
         4 if same => from == "agent" && matches!(to, "workspace" | "sandbox"),
+        // The applications stand beside each other, on the loop and on the keys.
+        5 if same => matches!(
+            (from, to),
+            ("watch", "worker") | ("onboard" | "worker", "signer")
+        ),
         6 => !(from == "web" && matches!(to, "worker")) && from != "forge",
         0 | 2 | 3 => !same || from_layer == 0,
         _ => true,
