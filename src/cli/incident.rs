@@ -10,7 +10,9 @@ use clap::{Args, Subcommand};
 use super::installation::Installation;
 use super::runtime::block_on;
 use super::{Verdict, print, words};
+use crate::audit::verify;
 use crate::id::{IncidentId, OrganisationId};
+use crate::signer::trust_history;
 use crate::store::{Store, Woken};
 use crate::web::{IncidentRecord, explanation, incident_document, incidents_document};
 
@@ -71,7 +73,8 @@ pub(super) fn run(command: &IncidentCommand, config: Option<&Path>) -> anyhow::R
                 if arguments.json {
                     return print(&serde_json::to_string(&incident_document(&record))?);
                 }
-                print(&show::one(&record))
+                print(&show::one(&record))?;
+                print(&ledger_line(&installation, &record))
             }
             IncidentCommand::Explain(arguments) => {
                 let record = read(&store, &organisation, &arguments.incident).await?;
@@ -119,5 +122,27 @@ async fn retry(
             "waking {incident}: nothing is left to do about it. {}",
             words::wrapped(&explanation(record)).join(" ")
         ),
+    }
+}
+
+/// What the ledger looks like at this very moment: a changed row must show wherever its incident is looked at.
+fn ledger_line(installation: &Installation, record: &IncidentRecord) -> String {
+    match trust_history(&installation.configuration) {
+        Ok(trust) => {
+            let report = verify(&trust, &record.ledger);
+            let failures = report.failures.len();
+            match failures {
+                0 => format!(
+                    "ledger       {} events, {}",
+                    record.ledger.rows.len(),
+                    report.verdict
+                ),
+                _ => format!(
+                    "ledger       {}: {failures} failures; `caretaker ledger verify {}` names them",
+                    report.verdict, record.row.id
+                ),
+            }
+        }
+        Err(error) => format!("ledger       not verified: {error}"),
     }
 }

@@ -15,7 +15,7 @@ use crate::signer::trust_history;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
-    /// Show an incident's signed events.
+    /// Show an incident's signed events, and what verification says of them now; the exit codes are those of `verify`.
     Show(IncidentArguments),
     /// Verify an incident's ledger as it is stored now. Exit code 0 valid, 1 invalid, 3 cannot tell.
     Verify(IncidentArguments),
@@ -40,10 +40,10 @@ pub(super) fn run(command: &LedgerCommand, config: Option<&Path>) -> anyhow::Res
         LedgerCommand::Verify(_) if arguments.json => print(&serde_json::to_string(&report)?)?,
         _ => print(&table(&ledger, &report))?,
     }
-    Ok(match (command, report.verdict) {
-        (LedgerCommand::Show(_), _) | (_, Validity::Valid) => Verdict::Done,
-        (_, Validity::Invalid) => Verdict::Refused,
-        (_, Validity::CannotVerify) => Verdict::CannotTell,
+    Ok(match report.verdict {
+        Validity::Valid => Verdict::Done,
+        Validity::Invalid => Verdict::Refused,
+        Validity::CannotVerify => Verdict::CannotTell,
     })
 }
 

@@ -84,6 +84,9 @@ pub struct FixFact {
     pub binary: Option<bool>,
     /// Signed test results: red, green and the base's tests on the fix.
     pub tests: Vec<Sha256Digest>,
+    /// The change as a diff for people, in the evidence store; none when it was not made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Sha256Digest>,
 }
 
 /// What the policy decided on the exact change.

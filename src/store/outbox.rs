@@ -21,7 +21,8 @@ statements! {
         (SELECT n.number FROM notice n WHERE n.due_at <= $2 AND (n.created_at <= $4 OR NOT EXISTS \
         (SELECT 1 FROM chain c WHERE c.incident = n.incident AND c.next_seq < c.next_draft)) \
         ORDER BY n.due_at, n.number LIMIT $3) \
-        RETURNING number, organisation, incident, event, text, created_at, attempts";
+        RETURNING number, organisation, incident, event, text, created_at, attempts, \
+        (SELECT i.project FROM incident i WHERE i.id = notice.incident) AS project";
     /// Delivered.
     DELIVERED = "UPDATE notice SET due_at = NULL, delivered_at = $1 WHERE number = $2";
     /// Not delivered.
@@ -42,6 +43,8 @@ pub struct StoredNotice {
     pub organisation: OrganisationId,
     /// What it is about.
     pub incident: IncidentId,
+    /// That incident's project.
+    pub project: ProjectId,
     /// What happened.
     pub event: NoticeEvent,
     /// In words.
@@ -65,6 +68,7 @@ fn notice_from_row(row: &AnyRow) -> Result<StoredNotice, StoreError> {
         number: value::integer(row, "number")?,
         organisation: value::parsed(row, "organisation")?,
         incident: value::parsed(row, "incident")?,
+        project: value::parsed(row, "project")?,
         event: value::word(row, "event")?,
         text: value::text(row, "text")?,
         created_at: Millis(value::integer(row, "created_at")?),

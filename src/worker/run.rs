@@ -270,7 +270,9 @@ impl Claimed<'_> {
         match stepped {
             Ok(outcome) => {
                 *attempt = 1;
-                self.commit(work.snapshot, &outcome, work.now).await
+                // Facts carry the moment at which they became known: tests take their time.
+                let now = self.engine.now().await?;
+                self.commit(work.snapshot, &outcome, now).await
             }
             // Not even the hand-over could be drafted: tried again like any step.
             Err(error) => {
@@ -421,7 +423,7 @@ async fn deliver_notices(engine: &Engine) -> Result<(), WorkerError> {
         let notification = Notification::new(
             stored.event,
             Some(stored.incident.clone()),
-            None,
+            Some(stored.project.clone()),
             stored.text.clone(),
         );
         match engine.notifiers.deliver(&notification).await {

@@ -47,7 +47,7 @@ impl RepositoryReader {
         })
     }
 
-    fn measurable(&self, change: &ChangeSet) -> Result<bool, WorkspaceError> {
+    pub(super) fn measurable(&self, change: &ChangeSet) -> Result<bool, WorkspaceError> {
         let mut total = 0_u64;
         let sides = change.entries().iter().flat_map(|e| [e.old, e.new]);
         for side in sides.filter(|side| holds_blob(*side)) {
@@ -82,7 +82,7 @@ impl RepositoryReader {
         Ok(Some(u64::try_from(added + removed).unwrap_or(u64::MAX)))
     }
 
-    fn side_text(&self, side: Side) -> Result<Vec<u8>, WorkspaceError> {
+    pub(super) fn side_text(&self, side: Side) -> Result<Vec<u8>, WorkspaceError> {
         match side.mode {
             Mode::Absent => Ok(Vec::new()),
             Mode::Gitlink => Ok(format!("{}\n", side.oid).into_bytes()),

@@ -10,6 +10,7 @@ mod error;
 pub mod git_command;
 mod left_out;
 mod measure;
+mod patch;
 pub mod red_green;
 mod repository;
 mod resolve;

@@ -165,6 +165,7 @@ impl Story<'_> {
             lines: Some(2),
             binary: Some(false),
             tests: vec![digest],
+            patch: None,
         };
         let facts = [
             Fact::Reproduced(Reproduction::Red {

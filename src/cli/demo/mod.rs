@@ -74,7 +74,12 @@ impl Place {
                 .context("making a temporary folder for the demo")?;
             return Ok(Self::Temporary(place));
         }
-        let home = Environment::of_process()?.home()?;
+        let environment = Environment::of_process()?;
+        anyhow::ensure!(
+            environment.value("CARETAKER_HOME").is_some(),
+            "keeping the demo's state: set CARETAKER_HOME to an empty folder first, so that it does not become your real installation"
+        );
+        let home = environment.home()?;
         std::fs::create_dir_all(&home)
             .with_context(|| format!("making the folder {}", home.display()))?;
         let mut entries = std::fs::read_dir(&home)

@@ -15,6 +15,7 @@ use super::gate::GateView;
 use super::incident::{project, pull_request};
 use super::investigation::DiagnosisView;
 use super::page;
+use super::patch::{self, PatchLine};
 use super::proof::{self, RunView};
 use crate::attest::chain::Verdict;
 use crate::audit;
@@ -44,6 +45,7 @@ struct ApprovalPage {
     gate: Option<GateView>,
     diagnosis: Option<DiagnosisView>,
     intent: Shown,
+    patch: Vec<PatchLine>,
     runs: Vec<RunView>,
     proven: bool,
     ledger_is_valid: bool,
@@ -81,7 +83,8 @@ pub(in super::super) async fn approval(
     let tests = record.snapshot.fix().map(|fix| fix.tests.clone());
     let runs = proof::runs(scope, &state.trust, &tests.unwrap_or_default()).await?;
     let valid = audit::verify(&state.trust, &record.ledger).verdict == Verdict::Valid;
-    page(&view(&link, &record, runs, valid, now))
+    let patch = patch::patch(scope, record.snapshot.fix()).await?;
+    page(&view(&link, &record, patch, runs, valid, now))
 }
 
 fn gone_page(link: &ApprovalView, why: &'static str) -> GonePage {
@@ -100,6 +103,7 @@ fn gone_page(link: &ApprovalView, why: &'static str) -> GonePage {
 fn view(
     link: &ApprovalView,
     record: &IncidentRecord,
+    patch: Vec<PatchLine>,
     runs: Vec<RunView>,
     ledger_is_valid: bool,
     now: Millis,
@@ -127,6 +131,7 @@ fn view(
         gate: record.snapshot.decision().map(GateView::new),
         diagnosis: record.snapshot.diagnosis().map(DiagnosisView::from),
         intent: Shown::block(registered.map_or("", |project| project.intent.as_str())),
+        patch,
         proven: proof::proven(&runs),
         runs,
         ledger_is_valid,

@@ -13,6 +13,7 @@ use super::change::ChangeView;
 use super::gate::GateView;
 use super::incidents::title;
 use super::investigation::{self, DiagnosisView, FailureView, LogView, ReproductionView};
+use super::patch::{self, PatchLine};
 use super::proof::{self, RunView};
 use super::stages::{self, Stages};
 use super::{Badge, page, stage_badge, tone, verdict_badge};
@@ -59,6 +60,7 @@ struct FixView {
     lines: Option<u64>,
     binary: bool,
     change: ChangeView,
+    patch: Vec<PatchLine>,
     runs: Vec<RunView>,
     proven: bool,
 }
@@ -156,7 +158,8 @@ async fn view(
     let fix = match snapshot.fix() {
         Some(fix) => {
             let runs = proof::runs(scope, &state.trust, &fix.tests).await?;
-            Some(fix_view(fix, runs))
+            let patch = patch::patch(scope, Some(fix)).await?;
+            Some(fix_view(fix, patch, runs))
         }
         None => None,
     };
@@ -201,7 +204,7 @@ pub(super) fn pull_request(record: &IncidentRecord) -> Option<Link> {
     Some(Link::new(address, format!("pull request {number}")))
 }
 
-fn fix_view(fix: &FixFact, runs: Vec<RunView>) -> FixView {
+fn fix_view(fix: &FixFact, patch: Vec<PatchLine>, runs: Vec<RunView>) -> FixView {
     FixView {
         title: Shown::line(&fix.title),
         body: Shown::block(&fix.body),
@@ -212,6 +215,7 @@ fn fix_view(fix: &FixFact, runs: Vec<RunView>) -> FixView {
         lines: fix.lines,
         binary: fix.binary == Some(true),
         change: ChangeView::from(&fix.change),
+        patch,
         proven: proof::proven(&runs),
         runs,
     }

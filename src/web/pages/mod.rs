@@ -7,6 +7,7 @@ mod incident;
 mod incidents;
 mod investigation;
 mod ledger;
+mod patch;
 mod proof;
 mod stages;
 

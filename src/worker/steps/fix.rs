@@ -10,7 +10,7 @@ use super::judge::{Judged, judge};
 use super::propose::{Refusal, proposal_id, refuse_files};
 use super::reproduce::{checked_out, detected};
 use crate::agent::{Diagnosis, FixSummary};
-use crate::change::{ChangeDocument, Oid, RepoPath};
+use crate::change::{ChangeDocument, ChangeSet, Oid, RepoPath};
 use crate::incident::{
     DiagnosisFact, EscalationReason, EvidenceDocument, Fact, FixFact, Outcome, StepError,
 };
@@ -20,6 +20,8 @@ use crate::workspace::red_green::{
 use crate::workspace::toolchain::Detection;
 use crate::workspace::{BRANCH_PREFIX, TreeLimits, WorkspaceError};
 
+/// Bytes of a diff that are kept for people.
+const PATCH_BYTES: usize = 256 << 10;
 /// Characters of a run's output that a hand-over shows.
 const TAIL_CHARACTERS: usize = 400;
 /// Trailer of a fix branch's one commit.
@@ -46,7 +48,7 @@ pub(super) async fn fix(work: Work<'_>) -> Stepped {
     let proof = proven(&work, &clone, &scratch, tree, &judged).await?;
     work.engine.passed("proof").await;
     let commit = committed(&work, &clone, tree, &summary, &judged).await?;
-    recorded(&work, &clone, commit, &summary, &judged, &proof)
+    recorded(&work, &clone, commit, &summary, &judged, &proof).await
 }
 
 fn failed(reason: EscalationReason, detail: impl Into<String>) -> StepError {
@@ -202,7 +204,7 @@ fn branch(work: &Work<'_>) -> String {
     format!("{BRANCH_PREFIX}{}-1", work.snapshot.incident)
 }
 
-fn recorded(
+async fn recorded(
     work: &Work<'_>,
     clone: &Clone<'_>,
     commit: Oid,
@@ -218,6 +220,7 @@ fn recorded(
         evidence.extend([whole, signed]);
     }
     let tree = clone.open()?.commit_tree(commit);
+    let patch = patch(clone, judged.change.clone()).await?;
     let fact = FixFact {
         branch: branch(work),
         base_commit: work.snapshot.failure.commit,
@@ -229,9 +232,24 @@ fn recorded(
         lines: judged.measured.lines,
         binary: judged.measured.binary.map(|count| count > 0),
         tests,
+        patch: Some(patch.digest()),
     };
+    evidence.push(patch);
     Ok(Outcome {
         evidence,
         ..Outcome::fact(Fact::Fixed(fact))
+    })
+}
+
+/// The change as a person reads it. What they approve are the entries; this only shows what those say.
+async fn patch(clone: &Clone<'_>, change: ChangeSet) -> Result<EvidenceDocument, StepError> {
+    let repository = clone.open()?;
+    let text = on_disk(move || {
+        let text = repository.patch(&change, PATCH_BYTES);
+        text.map_err(|error| broken(&error))
+    });
+    Ok(EvidenceDocument {
+        media_type: "text/x-diff; charset=utf-8",
+        bytes: text.await?.into_bytes(),
     })
 }

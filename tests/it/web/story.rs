@@ -213,6 +213,7 @@ impl<'a> Story<'a> {
             lines: Some(14),
             binary: Some(false),
             tests: runs.iter().map(|run| run[1].digest()).collect(),
+            patch: None,
         };
         self.step(Outcome {
             evidence: runs.into_iter().flatten().collect(),
