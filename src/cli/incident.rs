@@ -127,6 +127,9 @@ async fn retry(
 
 /// What the ledger looks like at this very moment: a changed row must show wherever its incident is looked at.
 fn ledger_line(installation: &Installation, record: &IncidentRecord) -> String {
+    if record.ledger.rows.is_empty() && record.ledger.chain.next_seq == 0 {
+        return "ledger       nothing is signed yet".to_owned();
+    }
     match trust_history(&installation.configuration) {
         Ok(trust) => {
             let report = verify(&trust, &record.ledger);

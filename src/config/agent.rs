@@ -65,27 +65,9 @@ impl Agent {
                     agent.command.push(absolute.to_owned());
                     agent.files.push(file);
                 }
-                // It would be looked for in the scratch tree, where the watched repository chooses what lies there.
-                _ if names_a_file(&argument) && !agent.command.is_empty() => {
-                    let problem = format!(
-                        "{argument:?} names no file in {}; put it there, or write its whole path",
-                        folder.display()
-                    );
-                    return Err((key, problem));
-                }
                 _ => agent.command.push(argument),
             }
         }
         Ok(agent)
     }
-}
-
-/// Endings of programs that an interpreter runs.
-const SCRIPTS: [&str; 8] = ["py", "js", "mjs", "cjs", "ts", "sh", "rb", "pl"];
-
-/// Whether an argument looks like a script that belongs to the configuration.
-fn names_a_file(argument: &str) -> bool {
-    let path = std::path::Path::new(argument);
-    let ending = path.extension().and_then(std::ffi::OsStr::to_str);
-    path.is_relative() && ending.is_some_and(|ending| SCRIPTS.contains(&ending))
 }

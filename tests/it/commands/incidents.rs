@@ -74,6 +74,7 @@ async fn an_incident_is_shown_whole() {
       [time]  requested         local:ada is asked about change [digest]
       [time]  link-made         link apr-… for local:ada made, until [time]
       [time]  link-sent         link apr-… delivered
+    ledger       nothing is signed yet
     ");
     insta::assert_snapshot!(desk.run(&["incident", "explain", asked.id()]).shown(), @r"
     [0]

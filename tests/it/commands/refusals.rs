@@ -52,7 +52,7 @@ fn without_a_database_it_is_said_what_makes_one() {
     let home = folder.path().join("home");
     insta::assert_snapshot!(run(&home, "ada", &["incident", "list"]).shown(), @r"
     [1]
-    caretaker: opening the database …/home/caretaker.db: there is no such file; make one with `caretaker keys init`, `caretaker project register` or `caretaker demo --keep`, or set database.url to the right one
+    caretaker: opening the database …/home/caretaker.db: there is no such file; make one with `caretaker project register`, `caretaker serve` or `caretaker demo --keep`, or set database.url to the right one
     ");
     for command in EVERY {
         let ran = run(&home, "ada", &[command, &[NOBODYS]].concat());

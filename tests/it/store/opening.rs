@@ -52,7 +52,7 @@ async fn a_missing_file_is_not_made_by_reading() {
     let url = at(&folder, "caretaker.db");
     let message = refusal(Store::open_existing(&url)).await;
     assert!(message.contains("no such file"), "{message}");
-    assert!(message.contains("caretaker keys init"), "{message}");
+    assert!(message.contains("caretaker project register"), "{message}");
     assert!(!folder.path().join("caretaker.db").exists());
     Store::open(&url).await.unwrap();
     Store::open_existing(&url).await.unwrap();
