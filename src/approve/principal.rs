@@ -40,9 +40,11 @@ impl std::str::FromStr for Principal {
         if text.len() > 200
             || text
                 .chars()
-                .any(|character| character.is_control() || character.is_whitespace())
+                .any(|character| !character.is_alphanumeric() && !character.is_ascii_graphic())
         {
-            return refuse("longer than 200 bytes, or with white space or control characters");
+            return refuse(
+                "longer than 200 bytes, or with characters beside letters, digits and ASCII signs",
+            );
         }
         match text.split_once(':') {
             Some(("mailto" | "github" | "oidc" | "local", name)) if !name.is_empty() => {

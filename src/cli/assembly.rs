@@ -17,6 +17,7 @@ use crate::connector::Connector;
 use crate::connector::github::{GithubConnector, GithubOptions};
 use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
+use crate::onboard::draft_digest;
 use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
@@ -157,8 +158,8 @@ pub(super) fn github(
     .map_err(|error| error.to_string())
 }
 
-/// Connectors by project and sealed credential: a project registered again gets another.
-type Made = BTreeMap<(String, Sha256Digest), Arc<dyn Connector>>;
+/// Connectors by the project's draft and its sealed credential: a project that is another in any way gets another.
+type Made = BTreeMap<(Sha256Digest, Sha256Digest), Arc<dyn Connector>>;
 
 /// Makes GitHub connectors from stored credentials.
 pub(super) struct GithubConnectors {
@@ -189,12 +190,14 @@ impl Connectors for GithubConnectors {
                 project.id
             )
         })?;
-        let key = (project.id.to_string(), Sha256Digest::of(&sealed));
+        // Computed from the row as it is now, whatever digest stands there: rules and owner count only as they were confirmed.
+        let draft = draft_digest(project);
+        let key = (draft, Sha256Digest::of(&sealed));
         let lock = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = lock().get(&key) {
             return Ok(Arc::clone(made));
         }
-        let token = self.keys.credentials().open(&project.id, &sealed);
+        let token = self.keys.credentials().open(&project.id, &draft, &sealed);
         let token = token.map_err(|error| error.to_string())?;
         let id = Some(project.repository_id.clone());
         let connector: Arc<dyn Connector> =

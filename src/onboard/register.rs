@@ -117,7 +117,8 @@ pub async fn register(
         id,
     };
     project.draft_digest = draft_digest(&project);
-    let sealed = office.seal.seal(&project.id, &registration.token, fill)?;
+    let (id, draft) = (&project.id, &project.draft_digest);
+    let sealed = office.seal.seal(id, draft, &registration.token, fill)?;
     office.store.insert_project(&project, &sealed).await?;
     Ok(Registered {
         project,

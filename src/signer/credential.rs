@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use super::{KeyringError, files, places};
 use crate::attest::keys::{Fill, FillError};
+use crate::change::Sha256Digest;
 use crate::config::Configuration;
 use crate::id::ProjectId;
 
@@ -34,7 +35,7 @@ pub enum CredentialError {
     },
     /// Not what was sealed for this project with this key.
     #[error(
-        "opening the credential of {project}: it was sealed with another credential.key or for another project, or it was changed; restore credential.key, or give the project its token again"
+        "opening the credential of {project}: it was sealed with another credential.key or for another project, or the credential or what was confirmed of the project (rules, owner, address, intent) was changed; restore credential.key and the database, or register the project again"
     )]
     Unopened {
         /// The project.
@@ -86,13 +87,14 @@ impl CredentialSeal {
         Ok(Self(Zeroizing::new(*key)))
     }
 
-    /// Seals the token of one project; the random bytes are the nonce.
+    /// Seals the token of one project for the draft that a person confirms, by its digest; the random bytes are the nonce.
     ///
     /// # Errors
     /// The token is empty or longer than 16 KiB, or there are no random bytes.
     pub fn seal(
         &self,
         project: &ProjectId,
+        draft: &Sha256Digest,
         token: &SecretString,
         fill: Fill<'_>,
     ) -> Result<Vec<u8>, CredentialError> {
@@ -108,7 +110,7 @@ impl CredentialSeal {
         fill(&mut nonce)?;
         let payload = Payload {
             msg: token,
-            aad: &associated_data(project),
+            aad: &associated_data(project, draft),
         };
         let sealed = self
             .cipher()
@@ -120,18 +122,29 @@ impl CredentialSeal {
         Ok(bytes)
     }
 
-    /// Opens what [`Self::seal`] made for this project.
+    /// Opens what [`Self::seal`] made for this project and this draft: whoever changes a project's rules, owner or address in the
+    /// database leaves it without a credential.
     ///
     /// # Errors
-    /// The bytes were sealed with another key or for another project, or were changed.
-    pub fn open(&self, project: &ProjectId, bytes: &[u8]) -> Result<SecretString, CredentialError> {
-        self.decrypt(project, bytes)
+    /// The bytes were sealed with another key or for another project or draft, or were changed.
+    pub fn open(
+        &self,
+        project: &ProjectId,
+        draft: &Sha256Digest,
+        bytes: &[u8],
+    ) -> Result<SecretString, CredentialError> {
+        self.decrypt(project, draft, bytes)
             .ok_or_else(|| CredentialError::Unopened {
                 project: project.clone(),
             })
     }
 
-    fn decrypt(&self, project: &ProjectId, bytes: &[u8]) -> Option<SecretString> {
+    fn decrypt(
+        &self,
+        project: &ProjectId,
+        draft: &Sha256Digest,
+        bytes: &[u8],
+    ) -> Option<SecretString> {
         if bytes.len() > 1 + NONCE_BYTES + TOKEN_BYTES + TAG_BYTES {
             return None;
         }
@@ -141,7 +154,7 @@ impl CredentialSeal {
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_BYTES>()?;
         let payload = Payload {
             msg: sealed,
-            aad: &associated_data(project),
+            aad: &associated_data(project, draft),
         };
         let token = self
             .cipher()
@@ -156,7 +169,8 @@ impl CredentialSeal {
     }
 }
 
-fn associated_data(project: &ProjectId) -> Vec<u8> {
-    // Break it: leave the project out; a credential then opens in another project's row.
-    format!("caretaker/credential/v1/{project}").into_bytes()
+fn associated_data(project: &ProjectId, draft: &Sha256Digest) -> Vec<u8> {
+    // Break it: leave the project out; a credential then opens in another project's row. Leave the draft out; rules that were
+    // changed in the database are then obeyed.
+    format!("caretaker/credential/v1/{project}/{draft}").into_bytes()
 }

@@ -166,8 +166,29 @@ async fn a_registered_repository_is_a_draft_with_a_sealed_token() {
     let sealed = bench.store.credential(&project.id).await.unwrap().unwrap();
     let token = bench.forge.token().as_bytes();
     assert!(!sealed.windows(token.len()).any(|piece| piece == token));
-    let opened = bench.seal.open(&project.id, &sealed).unwrap();
+    let draft = draft_digest(&project);
+    let opened = bench.seal.open(&project.id, &draft, &sealed).unwrap();
     assert_eq!(opened.expose_secret(), bench.forge.token());
+}
+
+/// What a person confirmed is what the credential is for. The line to break is named in `signer::credential`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_changed_in_the_database_has_no_credential() {
+    let bench = Bench::new().await;
+    let project = bench.register(|_| {}).await.unwrap().project;
+    let sealed = bench.store.credential(&project.id).await.unwrap().unwrap();
+    let bends: [fn(&mut caretaker::store::Project); 4] = [
+        |project| project.rules.push_str("\nsecond_opinion: off\n"),
+        |project| project.owner = "mailto:mallory@example.org".parse().unwrap(),
+        |project| project.full_name = "acme/other".to_owned(),
+        |project| project.intent.push('!'),
+    ];
+    for bend in bends {
+        let mut changed = project.clone();
+        bend(&mut changed);
+        let draft = draft_digest(&changed);
+        assert!(bench.seal.open(&project.id, &draft, &sealed).is_err());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
