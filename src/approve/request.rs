@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Binding, Principal, TokenHash};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
+use crate::id::ApprovalId;
 
 /// The question put to one named person, fixed before anyone is asked. Its digest is what the answer refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,8 +59,12 @@ impl HumanDecision {
 pub struct Consumption {
     /// Digest of the request that the link was for.
     pub request: Sha256Digest,
+    /// Which link.
+    pub approval: ApprovalId,
     /// Hash of the link's nonce.
     pub token: TokenHash,
+    /// The nonce itself, as it stood in the link: spent, and so no secret any more, but proof that the link was held.
+    pub nonce: String,
     /// When the link was made.
     pub issued_at: Millis,
     /// When it would have expired.

@@ -16,6 +16,7 @@ use crate::change::Sha256Digest;
 pub struct TokenError;
 
 /// A 32-byte nonce. It is shown once, inside the link; the store keeps only its [`TokenHash`].
+#[derive(Clone)]
 pub struct ApprovalToken(Zeroizing<[u8; 32]>);
 
 impl ApprovalToken {

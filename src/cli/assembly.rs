@@ -21,7 +21,7 @@ use crate::onboard::draft_digest;
 use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
-use crate::worker::{Connectors, Engine, Links, Settings, Time, Tools};
+use crate::worker::{Connectors, Engine, Settings, Time, Tools};
 use crate::workspace::Identity;
 
 /// How long one call to the provider may take.
@@ -83,7 +83,6 @@ pub(super) async fn engine(
         store,
         keys,
         tools: Tools::of_process(),
-        links: Links::default(),
         time: Time::Database,
         random: system_randomness,
         settings: Settings {

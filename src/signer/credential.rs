@@ -9,10 +9,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 use zeroize::Zeroizing;
 
 use super::{KeyringError, files, places};
+use crate::approve::{ApprovalToken, Principal};
+use crate::attest::keys::hkdf_sha256;
 use crate::attest::keys::{Fill, FillError};
 use crate::change::Sha256Digest;
 use crate::config::Configuration;
-use crate::id::ProjectId;
+use crate::id::{ApprovalId, ProjectId};
 
 const FORMAT: u8 = 1;
 const NONCE_BYTES: usize = 24;
@@ -137,6 +139,19 @@ impl CredentialSeal {
             .ok_or_else(|| CredentialError::Unopened {
                 project: project.clone(),
             })
+    }
+
+    /// The nonce of an approval link: it follows from what the link is for and from a key that is not in the database. So the
+    /// approver can tell a link that was made here from one that was written into the database.
+    pub fn link(
+        &self,
+        approval: &ApprovalId,
+        request: &Sha256Digest,
+        principal: &Principal,
+    ) -> ApprovalToken {
+        let info = format!("caretaker/approval-link/v1/{approval}/{request}/{principal}");
+        let nonce = hkdf_sha256(self.0.as_slice(), b"caretaker", info.as_bytes());
+        ApprovalToken::from_random(*nonce)
     }
 
     fn decrypt(

@@ -5,7 +5,9 @@ use sqlx::any::AnyRow;
 
 use super::statement::statements;
 use super::{Store, StoreError, Work, value};
-use crate::approve::{ApprovalRequest, Consumption, HumanDecision, Principal, TokenHash};
+use crate::approve::{
+    ApprovalRequest, ApprovalToken, Consumption, HumanDecision, Principal, TokenHash,
+};
 use crate::audit::ApprovalRecord;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
@@ -180,14 +182,14 @@ impl Store {
     /// and the incident becomes due; a worker that has not seen the answer loses its commit.
     pub async fn consume(
         &self,
-        token: &TokenHash,
+        token: &ApprovalToken,
         decision: HumanDecision,
         comment: Option<&str>,
         now: Millis,
     ) -> Result<Consumed, StoreError> {
         check_comment(comment)?;
         let mut work = self.writing("using an approval link").await?;
-        let Some((organisation, located)) = work.locate(token).await? else {
+        let Some((organisation, located)) = work.locate(&token.hash()).await? else {
             return Ok(Consumed::Unknown);
         };
         let incident = located.incident;
@@ -217,9 +219,9 @@ pub(super) fn check_comment(comment: Option<&str>) -> Result<(), StoreError> {
 }
 
 /// What a use leaves behind: the fact, and the record that it names.
-fn written(approval: ApprovalId, record: &Consumption) -> (Fact, EvidenceDocument) {
+fn written(record: &Consumption) -> (Fact, EvidenceDocument) {
     let fact = Fact::Consumed {
-        approval,
+        approval: record.approval.clone(),
         decision: record.decision,
         evidence: record.digest(),
     };
@@ -236,7 +238,7 @@ impl Work {
     pub(super) async fn use_link(
         &mut self,
         (organisation, incident): (&OrganisationId, &IncidentId),
-        token: &TokenHash,
+        token: &ApprovalToken,
         decision: HumanDecision,
         comment: Option<&str>,
         now: Millis,
@@ -244,13 +246,15 @@ impl Work {
         let consume = sqlx::query(CONSUME)
             .bind(now.0)
             .bind(decision.as_str())
-            .bind(token.0.to_string());
+            .bind(token.hash().0.to_string());
         let Some(row) = self.optional(consume).await? else {
             return Ok(false);
         };
         let record = Consumption {
             request: value::parsed(&row, "request")?,
-            token: *token,
+            approval: value::parsed(&row, "id")?,
+            token: token.hash(),
+            nonce: token.to_link_text().as_str().to_owned(),
             issued_at: Millis(value::integer(&row, "issued_at")?),
             expires_at: Millis(value::integer(&row, "expires_at")?),
             consumed_at: now,
@@ -258,7 +262,7 @@ impl Work {
             principal: value::parsed(&row, "principal")?,
             comment: comment.map(ToOwned::to_owned),
         };
-        let (fact, document) = written(value::parsed(&row, "id")?, &record);
+        let (fact, document) = written(&record);
         self.keep(organisation, &document).await?;
         self.add_fact(organisation, incident, &fact, now).await?;
         Ok(true)

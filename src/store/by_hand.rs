@@ -4,7 +4,7 @@ use super::approval::{self, LOCK};
 use super::commit::REVOKE;
 use super::statement::statements;
 use super::{Store, StoreError, Work};
-use crate::approve::{ApprovalRequest, HumanDecision, Principal, TokenHash};
+use crate::approve::{ApprovalRequest, ApprovalToken, HumanDecision, Principal};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{ApprovalId, IncidentId, OrganisationId};
@@ -46,8 +46,8 @@ pub struct LocalAnswer<'a> {
     pub comment: Option<&'a str>,
     /// Identifier of the link that is made and used in one.
     pub approval: &'a ApprovalId,
-    /// Hash of its fresh nonce, which nobody needs to keep.
-    pub token: TokenHash,
+    /// Its nonce.
+    pub token: &'a ApprovalToken,
 }
 
 impl Store {
@@ -134,7 +134,7 @@ impl Store {
         }
         let link = NewLink {
             approval: answer.approval.clone(),
-            token: answer.token,
+            token: answer.token.hash(),
             request: answer.request,
             principal: answer.principal.clone(),
             issued_at: now,
@@ -145,7 +145,7 @@ impl Store {
         let used = work
             .use_link(
                 (organisation, incident),
-                &answer.token,
+                answer.token,
                 answer.decision,
                 answer.comment,
                 now,

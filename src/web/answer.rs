@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use super::WebState;
 use super::api::Part;
 use super::failure::Refusal;
-use crate::approve::{ApprovalToken, HumanDecision, TokenHash};
+use crate::approve::{ApprovalToken, HumanDecision};
 use crate::change::Sha256Digest;
 use crate::store::{ApprovalState, ApprovalView, Consumed};
 
@@ -77,20 +77,19 @@ pub(super) const fn gone(state: ApprovalState) -> Option<Refusal> {
 }
 
 /// The hash of the token in a path; the token itself goes no further.
-pub(super) fn token(part: Part) -> Result<TokenHash, Refusal> {
+pub(super) fn token(part: Part) -> Result<ApprovalToken, Refusal> {
     let malformed = || {
         let what = "This is not an approval link: what comes after /a/ has to be 43 letters, digits, - and _.";
         Refusal::Malformed(what.to_owned())
     };
     let Path(text) = part.map_err(|_| malformed())?;
-    let token: ApprovalToken = text.parse().map_err(|_| malformed())?;
-    Ok(token.hash())
+    text.parse().map_err(|_| malformed())
 }
 
 /// What a link is for. A link of another organisation is not known here.
-pub(super) async fn view(state: &WebState, token: &TokenHash) -> Result<ApprovalView, Refusal> {
+pub(super) async fn view(state: &WebState, token: &ApprovalToken) -> Result<ApprovalView, Refusal> {
     let now = state.now().await?;
-    let view = state.store.approval_by_token(token, now).await?;
+    let view = state.store.approval_by_token(&token.hash(), now).await?;
     view.filter(|view| view.organisation == state.organisation)
         .ok_or(Refusal::NoSuchLink)
 }

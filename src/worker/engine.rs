@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Links, Tools};
+use super::Tools;
 use crate::agent::Coder;
-use crate::approve::ApprovalToken;
 use crate::attest::keys::FillError;
 use crate::clock::{Clock, Millis};
 use crate::connector::Connector;
@@ -77,8 +76,6 @@ pub struct Engine {
     pub keys: Arc<Keyring>,
     /// Tells people.
     pub notifiers: Notifiers,
-    /// Links under way.
-    pub links: Links,
     /// What "now" is.
     pub time: Time,
     /// Fills a buffer with random bytes.
@@ -113,12 +110,5 @@ impl Engine {
         let mut bytes = Entropy::default();
         (self.random)(&mut bytes)?;
         Ok(bytes)
-    }
-
-    /// A fresh link.
-    pub(super) fn token(&self) -> Result<ApprovalToken, FillError> {
-        let mut nonce = zeroize::Zeroizing::new([0; 32]);
-        (self.random)(nonce.as_mut_slice())?;
-        Ok(ApprovalToken::from_random(*nonce))
     }
 }

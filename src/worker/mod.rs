@@ -8,7 +8,6 @@
 mod drafting;
 mod engine;
 mod escalation;
-mod links;
 mod notices;
 mod repository;
 mod retry;
@@ -19,7 +18,6 @@ mod tools;
 mod work;
 
 pub use engine::{Connectors, Engine, Failpoint, Settings, Time};
-pub use links::Links;
 pub use repository::folder as repository_folder;
 pub use run::{Turn, WorkerError, drain, run, turn};
 pub use tools::Tools;

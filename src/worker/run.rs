@@ -332,9 +332,6 @@ impl Claimed<'_> {
             {
                 Commit::Done(after) => {
                     self.engine.passed("commit").await;
-                    if let Some(link) = sent(outcome) {
-                        self.engine.links.forget(link);
-                    }
                     return self.pause(&after, pause).await;
                 }
                 Commit::Lost => {
@@ -403,13 +400,6 @@ fn handed_over(work: Work<'_>, handover: Handover) -> Stepped {
     let mut outcome = Outcome::default();
     hand_over(work, &mut outcome, handover)?;
     Ok(outcome)
-}
-
-fn sent(outcome: &Outcome) -> Option<&crate::id::ApprovalId> {
-    outcome.facts.iter().find_map(|fact| match fact {
-        crate::incident::Fact::LinkSent { approval } => Some(approval),
-        _ => None,
-    })
 }
 
 fn later(now: Millis, wait: Duration) -> Millis {

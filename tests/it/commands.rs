@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use caretaker::approve::{ApprovalRequest, Binding, MergeMethod, TokenHash};
+use caretaker::approve::{ApprovalRequest, ApprovalToken, Binding, MergeMethod};
 use caretaker::change::{ChangeDocument, Oid, Sha256Digest};
 use caretaker::clock::{Clock as _, Millis, SystemClock};
 use caretaker::gate::{Class, Verdict};
@@ -240,12 +240,13 @@ impl Story<'_> {
     /// A link is sent, and the worker waits for the answer.
     async fn ask(mut self, request: ApprovalRequest) -> Asked {
         let now = SystemClock.now();
-        let token = TokenHash(Sha256Digest::of(self.claim.incident.as_str().as_bytes()));
+        let name = Sha256Digest::of(self.claim.incident.as_str().as_bytes());
+        let token = ApprovalToken::from_random(*name.as_bytes());
         let approval = ApprovalId::new(now, [3; 10]);
         let until = request.binding.expires_at;
         let link = NewLink {
             approval: approval.clone(),
-            token,
+            token: token.hash(),
             request: request.digest(),
             principal: request.principal.clone(),
             issued_at: now,
@@ -272,8 +273,8 @@ impl Story<'_> {
 /// An incident whose owner was asked.
 struct Asked {
     incident: IncidentId,
-    /// The hash in the link that was sent.
-    token: TokenHash,
+    /// The link that was sent.
+    token: ApprovalToken,
 }
 
 impl Asked {

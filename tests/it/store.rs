@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use caretaker::approve::{ApprovalRequest, Binding, MergeMethod, Principal, TokenHash};
+use caretaker::approve::{
+    ApprovalRequest, ApprovalToken, Binding, MergeMethod, Principal, TokenHash,
+};
 use caretaker::attest::dsse::{IN_TOTO, pae};
 use caretaker::attest::predicate::{
     EventBlock, Gap, Producer, Project as WatchedProject, TrustRootRef,
@@ -169,12 +171,12 @@ impl World {
     }
 
     /// An incident whose owner was asked, with the link that was sent.
-    async fn asked(&self, job: &str) -> (Claim, Snapshot, TokenHash) {
+    async fn asked(&self, job: &str) -> (Claim, Snapshot, ApprovalToken) {
         let (claim, snapshot) = self.claimed(job).await;
         let request = request();
-        let token = TokenHash(Sha256Digest::of(job.as_bytes()));
+        let token = named(job);
         let outcome = Outcome {
-            link: Some(self.link(&request, token, after(3600))),
+            link: Some(self.link(&request, token.hash(), after(3600))),
             facts: vec![Fact::Requested {
                 request: Box::new(request),
             }],
@@ -214,6 +216,11 @@ fn project(organisation: u8, number: u8) -> Project {
         created_at: NOW,
         confirmed_at: None,
     }
+}
+
+/// The nonce of a link, from a name.
+fn named(name: &str) -> ApprovalToken {
+    ApprovalToken::from_random(*Sha256Digest::of(name.as_bytes()).as_bytes())
 }
 
 fn principal() -> Principal {

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use zeroize::Zeroizing;
 
 use super::{AnswerArguments, show};
-use crate::approve::{ApprovalToken, Binding, HumanDecision};
+use crate::approve::{Binding, HumanDecision};
 use crate::cli::installation::Installation;
 use crate::cli::{Verdict, complain, incident, print};
 use crate::id::{ApprovalId, Entropy, ProjectId};
-use crate::signer::system_randomness;
+use crate::signer::{CredentialSeal, system_randomness};
 use crate::store::LocalAnswer;
 use crate::worker::repository_folder;
 use crate::workspace::{WorkspaceError, open_read_only};
@@ -50,9 +49,9 @@ pub(super) async fn answer(
     }
     let mut entropy = Entropy::default();
     system_randomness(&mut entropy).context("naming the answer")?;
-    let mut nonce = Zeroizing::new([0; 32]);
-    system_randomness(nonce.as_mut_slice()).context("making the link that is used at once")?;
     let now = store.now().await?;
+    let approval = ApprovalId::new(now, entropy);
+    let seal = CredentialSeal::read(&installation.configuration)?;
     let comment = arguments.comment.as_deref().map(str::trim);
     let local = LocalAnswer {
         incident: id,
@@ -60,8 +59,8 @@ pub(super) async fn answer(
         principal: &user,
         decision,
         comment: comment.filter(|comment| !comment.is_empty()),
-        approval: &ApprovalId::new(now, entropy),
-        token: ApprovalToken::from_random(*nonce).hash(),
+        approval: &approval,
+        token: &seal.link(&approval, &request.digest(), &user),
     };
     store.answer_locally(&organisation, &local, now).await?;
     let binding = &request.binding;

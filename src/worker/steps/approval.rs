@@ -3,7 +3,10 @@
 use super::super::Stepped;
 use super::super::drafting::{Drafter, label, text};
 use super::super::work::{Work, expect};
-use crate::approve::{ApprovalRequest, Binding, Consumption, HumanDecision, MergeMethod};
+use super::links::nonce;
+use crate::approve::{
+    ApprovalRequest, ApprovalToken, Binding, Consumption, HumanDecision, MergeMethod,
+};
 use crate::attest::predicate::{
     Answer, Approval, Approver, BoundChange, EvidenceRef, IdentityMethod,
     MergeMethod as SignedMethod, TokenUse,
@@ -15,19 +18,10 @@ use crate::incident::{EscalationReason, Fact, Outcome, StepError};
 /// The approver signs only what the evidence shows: the record of the used link, and the request that it was for.
 pub(super) async fn draft(work: Work<'_>) -> Stepped {
     let request = expect(work.snapshot.request(), "the approval request")?;
-    let digest = expect(work.snapshot.consumption(), "the record of the answer")?;
-    let consumption: Consumption = work.document(&digest).await?;
-    let kept: ApprovalRequest = work.document(&request.digest()).await?;
-    let same = kept == *request
-        && consumption.request == request.digest()
-        && consumption.principal == request.principal
-        && Some(consumption.decision) == work.snapshot.answer();
-    if !same {
-        return Err(StepError::escalate(
-            EscalationReason::LedgerBroken,
-            "the record of the answer is not about the question that was asked",
-        ));
-    }
+    let (digest, consumption) = match answer(&work, request).await? {
+        Ok(found) => found,
+        Err(reason) => return Err(StepError::escalate(EscalationReason::LedgerBroken, reason)),
+    };
     let mut drafter = Drafter::after(work);
     let approval = Approval {
         event: drafter.block(Role::Approver)?,
@@ -62,6 +56,31 @@ pub(super) async fn draft(work: Work<'_>) -> Stepped {
     let mut outcome = Outcome::fact(Fact::ApprovalDrafted { event });
     outcome.drafts = drafter.finish();
     Ok(outcome)
+}
+
+/// The record of the answer with its digest, if it shows that the one who was asked held the link that was made for exactly this
+/// question; otherwise why it does not.
+pub(super) async fn answer(
+    work: &Work<'_>,
+    request: &ApprovalRequest,
+) -> Result<Result<(Sha256Digest, Consumption), String>, StepError> {
+    let digest = expect(work.snapshot.consumption(), "the record of the answer")?;
+    let used: Consumption = work.document(&digest).await?;
+    let kept: ApprovalRequest = work.document(&request.digest()).await?;
+    let held = used.nonce.parse::<ApprovalToken>();
+    let made = nonce(work, request, &used.approval).hash();
+    let about = kept == *request
+        && used.request == request.digest()
+        && used.principal == request.principal
+        && request.principal == work.project.owner
+        && Some(used.decision) == work.snapshot.answer();
+    // Break it: drop either comparison; `worker::tampering::an_answer_written_into_the_database_is_not_signed` then fails.
+    let linked = used.token == made && held.is_ok_and(|held| held.hash() == made);
+    Ok(match (about, linked) {
+        (true, true) => Ok((digest, used)),
+        (false, _) => Err("the record of the answer is not about the question that was asked of the owner".to_owned()),
+        (true, false) => Err("the answer was not given through a link that was made here; somebody wrote it into the database".to_owned()),
+    })
 }
 
 /// The binding as it is signed.

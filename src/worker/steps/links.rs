@@ -4,18 +4,19 @@ use secrecy::SecretString;
 
 use super::super::Stepped;
 use super::super::work::{Work, expect};
+use crate::approve::{ApprovalRequest, ApprovalToken};
 use crate::id::ApprovalId;
 use crate::incident::{AuditEvent, Fact, NewLink, Outcome, StepError};
 use crate::notify::{ApprovalLink, Notification};
 
-/// Makes a link; older ones are revoked when it is committed. Its nonce stays in this process until it is delivered.
+/// Makes a link; older ones are revoked when it is committed. Its nonce is kept nowhere: it is computed again when it is needed.
 pub(super) fn mint(work: Work<'_>) -> Stepped {
     let request = expect(work.snapshot.request(), "the approval request")?;
-    let token = work.engine.token()?;
     let approval = ApprovalId::new(work.now, work.engine.entropy()?);
+    let token = nonce(&work, request, &approval);
     let seconds = i64::try_from(work.engine.settings.link_ttl.as_secs()).unwrap_or(i64::MAX);
     let link = NewLink {
-        approval: approval.clone(),
+        approval,
         token: token.hash(),
         request: request.digest(),
         principal: request.principal.clone(),
@@ -25,20 +26,16 @@ pub(super) fn mint(work: Work<'_>) -> Stepped {
             .plus_seconds(seconds)
             .min(request.binding.expires_at),
     };
-    work.engine.links.keep(approval, token);
     Ok(Outcome {
         link: Some(link),
         ..Outcome::default()
     })
 }
 
-/// Delivers a link to every notifier. One whose nonce is not in this process (it was restarted, or another worker made it)
-/// is replaced.
+/// Delivers a link to every notifier.
 pub(super) async fn send(work: Work<'_>, approval: &ApprovalId) -> Stepped {
-    let Some(token) = work.engine.links.text(approval) else {
-        return mint(work);
-    };
     let request = expect(work.snapshot.request(), "the approval request")?;
+    let token = nonce(&work, request, approval).to_link_text();
     let link = expect(work.snapshot.link.as_ref(), "the approval link")?;
     let address = format!("{}/a/{}", work.engine.settings.public_url, token.as_str());
     let notification = Notification::approval_requested(
@@ -68,4 +65,14 @@ pub(super) async fn send(work: Work<'_>, approval: &ApprovalId) -> Stepped {
         });
     }
     Ok(outcome)
+}
+
+/// The nonce of a link for this question.
+pub(super) fn nonce(
+    work: &Work<'_>,
+    request: &ApprovalRequest,
+    approval: &ApprovalId,
+) -> ApprovalToken {
+    let seal = work.engine.keys.credentials();
+    seal.link(approval, &request.digest(), &request.principal)
 }

@@ -5,11 +5,11 @@
 
 use super::super::repository::{Clone, broken};
 use super::super::work::{Work, expect};
-use super::approval::{bound, signed_answer};
+use super::approval::{answer, bound, signed_answer};
 use super::judge::judge;
 use super::merge::authority;
 use super::propose::{signed_class, signed_verdict};
-use crate::approve::{ApprovalRequest, AuthoritySource, Consumption};
+use crate::approve::AuthoritySource;
 use crate::attest::predicate::{
     Approval, AuthorityRef, Execution, PolicyDecision, Proposal, Target, Verdict as SignedVerdict,
 };
@@ -98,18 +98,13 @@ async fn decided(work: &Work<'_>, decision: &PolicyDecision) -> Result<(), StepE
 /// The approver: the records of the question and of the used link say what the statement says.
 async fn answered(work: &Work<'_>, approval: &Approval) -> Result<(), StepError> {
     let request = expect(work.snapshot.request(), "the approval request")?;
-    let consumption = expect(work.snapshot.consumption(), "the record of the answer")?;
-    let kept: ApprovalRequest = work.document(&request.digest()).await?;
-    let used: Consumption = work.document(&consumption).await?;
+    let (_, used) = answer(work, request).await?.map_err(refused)?;
     let token = &approval.token;
     demand(
-        kept == *request
-            && used.request == request.digest()
-            && approval.request == request.digest().into()
+        approval.request == request.digest().into()
             && approval.binding == bound(&request.binding)?
             && approval.answer == signed_answer(used.decision)
             && approval.approver.principal.as_str() == used.principal.as_str()
-            && used.principal == request.principal
             && token.sha256 == used.token.0
             && token.consumed_at == used.consumed_at
             && token.expires_at == used.expires_at,

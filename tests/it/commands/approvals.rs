@@ -79,7 +79,7 @@ async fn a_link_that_is_sent_anew_ends_the_older_one() {
         .store
         .consume(&asked.token, HumanDecision::Approve, None, now);
     assert_eq!(consume.await.unwrap(), Consumed::Gone);
-    let view = desk.store.approval_by_token(&asked.token, now).await;
+    let view = desk.store.approval_by_token(&asked.token.hash(), now).await;
     assert_eq!(view.unwrap().unwrap().state, ApprovalState::Revoked);
     let after = desk.snapshot(&asked.incident).await;
     assert_eq!(after.version, before.version + 1);

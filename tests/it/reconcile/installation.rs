@@ -32,7 +32,7 @@ impl World {
     pub(super) async fn try_answer(&self, decision: HumanDecision) -> Consumed {
         let (link, now) = (self.inbox.link().unwrap(), self.clock.now());
         let store = &self.engine.store;
-        let consumed = store.consume(&link.hash(), decision, None, now).await;
+        let consumed = store.consume(&link, decision, None, now).await;
         consumed.unwrap()
     }
 

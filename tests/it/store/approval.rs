@@ -7,15 +7,19 @@ use caretaker::store::{ApprovalState, Consumed, StoreError};
 use super::*;
 
 impl World {
-    async fn consume(&self, token: &TokenHash, now: Millis) -> Consumed {
+    async fn consume(&self, token: &ApprovalToken, now: Millis) -> Consumed {
         let consume = self
             .store
             .consume(token, HumanDecision::Approve, Some("fine"), now);
         consume.await.unwrap()
     }
 
-    async fn state(&self, token: &TokenHash, now: Millis) -> ApprovalState {
-        let view = self.store.approval_by_token(token, now).await.unwrap();
+    async fn state(&self, token: &ApprovalToken, now: Millis) -> ApprovalState {
+        let view = self
+            .store
+            .approval_by_token(&token.hash(), now)
+            .await
+            .unwrap();
         view.unwrap().state
     }
 }
@@ -24,13 +28,13 @@ on_both! {
     async fn the_preview_shows_the_question_and_changes_nothing(world) {
         let (_, snapshot, token) = world.asked("test").await;
         for _ in 0..3 {
-            let view = world.store.approval_by_token(&token, after(1)).await.unwrap().unwrap();
+            let view = world.store.approval_by_token(&token.hash(), after(1)).await.unwrap().unwrap();
             assert_eq!((view.request, view.state), (request(), ApprovalState::Live));
             assert_eq!((view.incident, view.organisation), (snapshot.incident.clone(), snapshot.organisation.clone()));
         }
         assert_eq!(world.snapshot(&snapshot.incident).await, snapshot);
-        let unknown = TokenHash(Sha256Digest::of(b"guessed"));
-        assert_eq!(world.store.approval_by_token(&unknown, after(1)).await.unwrap(), None);
+        let unknown = named("guessed");
+        assert_eq!(world.store.approval_by_token(&unknown.hash(), after(1)).await.unwrap(), None);
         assert_eq!(world.consume(&unknown, after(1)).await, Consumed::Unknown);
     }
 
@@ -46,7 +50,9 @@ on_both! {
         let record: Consumption = serde_json::from_slice(&bytes).unwrap();
         let expected = Consumption {
             request: request().digest(),
-            token,
+            approval: snapshot.link.clone().unwrap().approval,
+            token: token.hash(),
+            nonce: token.to_link_text().as_str().to_owned(),
             issued_at: NOW,
             expires_at: after(3600),
             consumed_at: after(5),
@@ -85,15 +91,15 @@ on_both! {
     /// Break it: leave `revoked_at IS NULL` out of `approval::CONSUME`.
     async fn a_newer_link_revokes_the_older_one(world) {
         let (claim, snapshot, old) = world.asked("test").await;
-        let new = TokenHash(Sha256Digest::of(b"new"));
-        let outcome = Outcome { link: Some(world.link(&request(), new, after(7200))), ..Outcome::default() };
+        let new = named("new");
+        let outcome = Outcome { link: Some(world.link(&request(), new.hash(), after(7200))), ..Outcome::default() };
         world.done(&claim, &snapshot, outcome).await;
         assert_eq!(world.consume(&old, after(1)).await, Consumed::Gone);
         assert_eq!(world.state(&old, after(1)).await, ApprovalState::Revoked);
         assert!(matches!(world.consume(&new, after(1)).await, Consumed::Done { .. }));
     }
 
-    /// Break it: let `commit::is_over` answer false.
+    /// Break it: let `over` be false in `Writing::documents_and_links` of the store's commit.
     async fn no_link_of_an_incident_that_is_over_can_be_used(world) {
         let (claim, snapshot, token) = world.asked("test").await;
         let closed = Fact::Closed { reason: ClosedReason::Recovered, detail: String::new() };
@@ -101,7 +107,7 @@ on_both! {
         assert_eq!(closed.link, None);
         assert_eq!(world.snapshot(&snapshot.incident).await, closed);
         assert_eq!(world.consume(&token, after(1)).await, Consumed::Gone);
-        let late = Outcome { link: Some(world.link(&request(), TokenHash(Sha256Digest::of(b"late")), after(9))), ..Outcome::default() };
+        let late = Outcome { link: Some(world.link(&request(), named("late").hash(), after(9))), ..Outcome::default() };
         let refused = world.store.commit(&claim, &closed, &late, NOW, LEASE).await;
         assert!(matches!(refused, Err(StoreError::Inconsistent { .. })));
     }
@@ -112,7 +118,7 @@ on_both! {
         let (claim, snapshot, token) = world.asked("test").await;
         let uses: Vec<_> = (0..25)
             .map(|number| {
-                let store = world.store.clone();
+                let (store, token) = (world.store.clone(), token.clone());
                 tokio::spawn(async move {
                     let decision = if number % 2 == 0 { HumanDecision::Approve } else { HumanDecision::Reject };
                     store.consume(&token, decision, None, after(1)).await.unwrap()
@@ -136,16 +142,16 @@ on_both! {
 
     async fn a_link_for_another_question_than_the_incident_asks_shows_nothing(world) {
         let (claim, snapshot) = world.claimed("test").await;
-        let token = TokenHash(Sha256Digest::of(b"token"));
+        let token = named("token");
         let mut other = request();
         other.binding.title.push_str(", but another");
         let outcome = Outcome {
-            link: Some(world.link(&other, token, after(3600))),
+            link: Some(world.link(&other, token.hash(), after(3600))),
             facts: vec![Fact::Requested { request: Box::new(request()) }],
             ..Outcome::default()
         };
         world.done(&claim, &snapshot, outcome).await;
-        let view = world.store.approval_by_token(&token, after(1)).await;
+        let view = world.store.approval_by_token(&token.hash(), after(1)).await;
         assert!(matches!(view, Err(StoreError::Unreadable { .. })));
     }
 

@@ -21,7 +21,7 @@ impl World {
             decision: HumanDecision::Approve,
             comment: None,
             approval: &approval,
-            token: TokenHash(Sha256Digest::of(&[number])),
+            token: &named(&number.to_string()),
         };
         let organisation = &self.project.organisation;
         self.store.answer_locally(organisation, &answer, now).await
@@ -50,7 +50,7 @@ on_both! {
         assert!(matches!(woken, Err(StoreError::Refused { .. })));
         let renewed = world.store.renew_link(&other, incident, "local:eve", after(1)).await;
         assert!(matches!(renewed, Err(StoreError::Refused { .. })));
-        let view = world.store.approval_by_token(&token, after(1)).await.unwrap().unwrap();
+        let view = world.store.approval_by_token(&token.hash(), after(1)).await.unwrap().unwrap();
         assert_eq!((view.state, world.snapshot(incident).await), (ApprovalState::Live, snapshot));
     }
 
@@ -71,6 +71,7 @@ on_both! {
         let organisation = &world.project.organisation;
         let (eve, asked) = ("local:eve".parse().unwrap(), principal());
         let approval = ApprovalId::new(NOW, world.fresh());
+        let token = named("local");
         let right = LocalAnswer {
             incident: &claim.incident,
             request: request().digest(),
@@ -78,7 +79,7 @@ on_both! {
             decision: HumanDecision::Approve,
             comment: None,
             approval: &approval,
-            token: TokenHash(Sha256Digest::of(b"local")),
+            token: &token,
         };
         let wrong = [
             LocalAnswer { principal: &eve, ..right },
@@ -106,7 +107,7 @@ on_both! {
         let world = std::sync::Arc::new(world);
         let mut uses = Vec::new();
         for number in 0..6 {
-            let (world, incident) = (world.clone(), claim.incident.clone());
+            let (world, incident, token) = (world.clone(), claim.incident.clone(), token.clone());
             uses.push(tokio::spawn(async move {
                 if number == 3 {
                     let used = world.store.consume(&token, HumanDecision::Reject, None, after(1));

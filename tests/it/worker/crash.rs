@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use caretaker::approve::HumanDecision;
 use caretaker::incident::Stage;
-use caretaker::worker::{Failpoint, Links, drain};
+use caretaker::worker::{Failpoint, drain};
 use tokio::sync::Notify;
 
 use super::world::{Setting, World};
@@ -59,9 +59,8 @@ async fn killed_after(number: usize) -> bool {
     if !work(&world, &stop).await {
         return false;
     }
-    // Another process: no memory of links that were made, and the dead one's lease has to run out first.
+    // The dead one's lease has to run out first.
     world.engine.failpoint = None;
-    world.engine.links = Links::default();
     world.clock.advance_millis(61_000);
     let mut stage = world.settle().await;
     if stage == Stage::AwaitingApproval {

@@ -383,7 +383,7 @@ impl Watching {
     async fn answer(&self, decision: HumanDecision) -> Stage {
         let (link, now) = (self.inbox.link().unwrap(), self.clock.now());
         let store = &self.engine.store;
-        let consumed = store.consume(&link.hash(), decision, None, now).await;
+        let consumed = store.consume(&link, decision, None, now).await;
         assert!(
             matches!(consumed, Ok(Consumed::Done { .. })),
             "{consumed:?}"

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use caretaker::approve::HumanDecision;
+use caretaker::approve::{ApprovalToken, HumanDecision};
 use caretaker::attest::dsse::{IN_TOTO, pae};
 use caretaker::change::Sha256Digest;
+use caretaker::clock::Clock as _;
 use caretaker::incident::Stage;
-use caretaker::worker::{Failpoint, Links, drain};
+use caretaker::store::Consumed;
+use caretaker::worker::{Failpoint, drain};
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::Notify;
 
@@ -44,7 +46,6 @@ async fn stopped_after_commit(number: usize) -> World {
         () = stop.reached.notified() => {}
     }
     world.engine.failpoint = None;
-    world.engine.links = Links::default();
     world.clock.advance_millis(61_000);
     world
 }
@@ -137,4 +138,38 @@ async fn a_ledger_row_changed_after_the_approval_stops_the_merge() {
     assert_eq!(world.settle().await, Stage::Escalated);
     let pulls = world.planted.repository.pulls().unwrap();
     assert!(pulls[0].merge_commit.is_none(), "nothing was merged");
+}
+
+/// Somebody who can write the database answers in the owner's place: with a link of their own, and with a record of an answer
+/// that nobody gave.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_written_into_the_database_is_not_signed() {
+    let world = World::new(Setting::sums()).await;
+    assert_eq!(world.settle().await, Stage::AwaitingApproval);
+    let own = ApprovalToken::from_random([7; 32]);
+    let pool = database(&world).await;
+    sqlx::query("UPDATE approval SET token = $1")
+        .bind(own.hash().0.to_string())
+        .execute(&pool)
+        .await
+        .unwrap();
+    pool.close().await;
+    let store = &world.engine.store;
+    let used = store
+        .consume(&own, HumanDecision::Approve, None, world.clock.now())
+        .await;
+    assert!(
+        matches!(used, Ok(Consumed::Done { .. })),
+        "the database alone cannot tell: {used:?}"
+    );
+    assert_eq!(world.settle().await, Stage::Escalated);
+    assert_eq!(
+        world.events().await,
+        ["proposal", "policy-decision", "escalation"]
+    );
+    assert!(
+        world.planted.repository.pulls().unwrap()[0]
+            .merge_commit
+            .is_none()
+    );
 }

@@ -19,7 +19,7 @@ use caretaker::notify::{Notification, Notifier, Notifiers, NotifyError};
 use caretaker::sandbox::{Limits, Mode, Sandbox};
 use caretaker::signer::{Keyring, system_randomness};
 use caretaker::store::{Consumed, Project, ProjectState, Store};
-use caretaker::worker::{Connectors, Engine, Links, Settings, Time, Tools, drain};
+use caretaker::worker::{Connectors, Engine, Settings, Time, Tools, drain};
 use caretaker::workspace::Identity;
 use secrecy::SecretString;
 
@@ -167,7 +167,6 @@ impl World {
             tools: engine.tools.clone(),
             keys: Arc::clone(&engine.keys),
             notifiers: Notifiers::new(vec![Box::new(self.inbox.clone())]),
-            links: Links::default(),
             time: engine.time.clone(),
             random: engine.random,
             settings: engine.settings.clone(),
@@ -208,7 +207,7 @@ impl World {
         let link = self.inbox.link().expect("a link was delivered");
         let now = self.clock.now();
         let store = &self.engine.store;
-        let consumed = store.consume(&link.hash(), decision, None, now).await;
+        let consumed = store.consume(&link, decision, None, now).await;
         assert!(
             matches!(consumed, Ok(Consumed::Done { .. })),
             "{consumed:?}"
@@ -275,7 +274,6 @@ pub(crate) async fn engine(
         tools: Tools::of_process(),
         keys: Arc::new(keys),
         notifiers: Notifiers::new(vec![Box::new(inbox.clone())]),
-        links: Links::default(),
         time: Time::Clock(clock.clone()),
         random: system_randomness,
         settings: Settings {
