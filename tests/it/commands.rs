@@ -37,6 +37,15 @@ struct Desk {
     head: Oid,
 }
 
+/// The key from which the nonces of links follow.
+fn seal(home: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = caretaker::signer::credential_file(&home.join("keys"));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, [5; 32]).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
 impl Desk {
     async fn new() -> Self {
         Self::of(OWNER).await
@@ -239,23 +248,26 @@ impl Story<'_> {
 
     /// A link is sent, and the worker waits for the answer.
     async fn ask(mut self, request: ApprovalRequest) -> Asked {
-        let now = SystemClock.now();
+        seal(&self.desk.home());
         let name = Sha256Digest::of(self.claim.incident.as_str().as_bytes());
         let token = ApprovalToken::from_random(*name.as_bytes());
-        let approval = ApprovalId::new(now, [3; 10]);
+        let (digest, principal) = (request.digest(), request.principal.clone());
         let until = request.binding.expires_at;
-        let link = NewLink {
-            approval: approval.clone(),
-            token: token.hash(),
-            request: request.digest(),
-            principal: request.principal.clone(),
-            issued_at: now,
-            expires_at: until,
-        };
         self.step(Outcome::fact(Fact::Requested {
             request: Box::new(request),
         }))
         .await;
+        // Made after the question, so that the history has one order however the clock ticks.
+        let now = SystemClock.now();
+        let approval = ApprovalId::new(now, [3; 10]);
+        let link = NewLink {
+            approval: approval.clone(),
+            token: token.hash(),
+            request: digest,
+            principal,
+            issued_at: now,
+            expires_at: until,
+        };
         self.step(Outcome {
             link: Some(link),
             ..Outcome::default()

@@ -84,6 +84,7 @@ async fn where_nobody_is_asked_nothing_can_be_answered() {
 #[tokio::test]
 async fn a_question_of_an_incident_that_is_over_is_not_answered() {
     let desk = Desk::new().await;
+    seal(&desk.home());
     let mut story = desk.story("test").await;
     story.propose("the sign is wrong").await;
     let request = story.request();
