@@ -108,8 +108,32 @@ pub fn timeline(records: &Records<'_>) -> Vec<Entry> {
             .iter()
             .map(|event| Entry::new(event.at, &event.kind, &event.detail)),
     );
-    entries.sort_by_key(|entry| entry.at);
+    entries.sort_by_key(|entry| (entry.at, place_of_links(&entry.kind)));
     entries
+}
+
+/// Facts that come before any link is made.
+const BEFORE_LINKS: [&str; 10] = [
+    "opened",
+    "reproduced",
+    "extracted",
+    "diagnosed",
+    "screened",
+    "fixed",
+    "decided",
+    "pushed",
+    "requested",
+    "bound",
+];
+
+/// Orders what happened within one millisecond: links are made after the question and before anything is done with them. They
+/// come from records of their own, so that the order in which they are read says nothing.
+fn place_of_links(kind: &str) -> u8 {
+    match kind {
+        "link-made" => 1,
+        _ if BEFORE_LINKS.contains(&kind) => 0,
+        _ => 2,
+    }
 }
 
 fn opening(at: Millis, failure: &Failure) -> Entry {
