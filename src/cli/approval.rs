@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 
+use super::arguments::{Format, OfIncident, ShowIncident};
 use super::installation::Installation;
 use super::runtime::block_on;
 use super::{Verdict, incident, print};
@@ -17,40 +18,15 @@ use crate::incident::Stage;
 #[derive(Debug, Subcommand)]
 pub(super) enum ApprovalCommand {
     /// List the changes that wait for a person's answer.
-    List(ListArguments),
+    List(Format),
     /// Show what exactly is asked about an incident's change, of whom, and until when.
-    Show(ShowArguments),
+    Show(ShowIncident),
     /// Have a new approval link sent; the older one no longer works.
-    Resend(IncidentArguments),
+    Resend(OfIncident),
     /// Approve the change, if you are the local user who was asked. It is computed anew from the repository here first.
     Approve(AnswerArguments),
     /// Reject the change, if you are the local user who was asked.
     Reject(AnswerArguments),
-}
-
-/// How to print.
-#[derive(Debug, Args)]
-pub(super) struct ListArguments {
-    /// Print one JSON document.
-    #[arg(long)]
-    json: bool,
-}
-
-/// Which incident.
-#[derive(Debug, Args)]
-pub(super) struct ShowArguments {
-    /// The incident, as `caretaker approval list` prints it.
-    incident: IncidentId,
-    /// Print one JSON document.
-    #[arg(long)]
-    json: bool,
-}
-
-/// Which incident.
-#[derive(Debug, Args)]
-pub(super) struct IncidentArguments {
-    /// The incident, as `caretaker approval list` prints it.
-    incident: IncidentId,
 }
 
 /// Which incident, and why.

@@ -5,8 +5,9 @@ mod show;
 use std::path::Path;
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
+use super::arguments::{Format, OfIncident, ShowIncident};
 use super::installation::Installation;
 use super::runtime::block_on;
 use super::{Verdict, print, words};
@@ -21,38 +22,13 @@ pub(super) use show::{entries, paths};
 #[derive(Debug, Subcommand)]
 pub(super) enum IncidentCommand {
     /// List every incident, newest first.
-    List(ListArguments),
+    List(Format),
     /// Show everything known about an incident.
-    Show(ShowArguments),
+    Show(ShowIncident),
     /// Say why an incident waits, or how it ended.
-    Explain(IncidentArguments),
+    Explain(OfIncident),
     /// Wake an incident that rests after failed attempts: it is tried again now.
-    Retry(IncidentArguments),
-}
-
-/// How to print.
-#[derive(Debug, Args)]
-pub(super) struct ListArguments {
-    /// Print one JSON document.
-    #[arg(long)]
-    json: bool,
-}
-
-/// Which incident.
-#[derive(Debug, Args)]
-pub(super) struct ShowArguments {
-    /// The incident, as `caretaker incident list` prints it.
-    incident: IncidentId,
-    /// Print one JSON document.
-    #[arg(long)]
-    json: bool,
-}
-
-/// Which incident.
-#[derive(Debug, Args)]
-pub(super) struct IncidentArguments {
-    /// The incident, as `caretaker incident list` prints it.
-    incident: IncidentId,
+    Retry(OfIncident),
 }
 
 pub(super) fn run(command: &IncidentCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {

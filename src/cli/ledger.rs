@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
+use super::arguments::ShowIncident;
 use super::installation::Installation;
 use super::runtime::block_on;
 use super::{Verdict, print};
@@ -16,19 +17,9 @@ use crate::signer::trust_history;
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
     /// Show an incident's signed events, and what verification says of them now; the exit codes are those of `verify`.
-    Show(IncidentArguments),
+    Show(ShowIncident),
     /// Verify an incident's ledger as it is stored now. Exit code 0 valid, 1 invalid, 3 cannot tell.
-    Verify(IncidentArguments),
-}
-
-/// Which incident.
-#[derive(Debug, Args)]
-pub(super) struct IncidentArguments {
-    /// The incident, as `caretaker incident list` prints it.
-    incident: IncidentId,
-    /// Print one JSON document.
-    #[arg(long)]
-    json: bool,
+    Verify(ShowIncident),
 }
 
 pub(super) fn run(command: &LedgerCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {

@@ -3,6 +3,7 @@
 //! What people and scripts read goes to standard output, everything else to standard error.
 
 mod approval;
+mod arguments;
 mod assembly;
 mod change;
 mod demo;

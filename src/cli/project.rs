@@ -16,6 +16,7 @@ use super::installation::Installation;
 use super::runtime::block_on;
 use super::{Verdict, assembly, print};
 use crate::approve::Principal;
+use crate::attest::text::shown;
 use crate::change::Sha256Digest;
 use crate::config::MAXIMUM_FILE_BYTES;
 use crate::connector::Connector;
@@ -269,7 +270,7 @@ fn print_registered(registered: &Registered, as_json: bool) -> anyhow::Result<()
         return print(&document.to_string());
     }
     let mut lines = vec![
-        format!("{}  {}  (draft)", project.id, project.full_name),
+        format!("{}  {}  (draft)", project.id, shown(&project.full_name)),
         format!("draft digest {}", project.draft_digest),
     ];
     lines.extend(warnings.iter().map(|warning| format!("note: {warning}")));
@@ -285,5 +286,9 @@ fn say(project: &Project, what: &str, as_json: bool) -> anyhow::Result<()> {
     if as_json {
         return print(&show::one(project, true));
     }
-    print(&format!("{} {} {what}", project.id, project.full_name))
+    print(&format!(
+        "{} {} {what}",
+        project.id,
+        shown(&project.full_name)
+    ))
 }

@@ -193,6 +193,14 @@ pub enum StepError {
 }
 
 impl StepError {
+    /// Another attempt, at least this much later.
+    pub fn retry(after: Duration, reason: impl std::fmt::Display) -> Self {
+        Self::Retry {
+            after,
+            reason: reason.to_string(),
+        }
+    }
+
     /// An escalation without a comparison.
     pub fn escalate(reason: EscalationReason, detail: impl Into<String>) -> Self {
         Self::Escalate {

@@ -97,10 +97,9 @@ pub(super) fn signed_evidence(
         .signer(statement.role())
         .sign(&bytes)
         .map_err(|error| unsigned(&error))?;
-    let bytes = envelope.to_bytes().map_err(|error| StepError::Retry {
-        after: std::time::Duration::from_secs(5),
-        reason: error.to_string(),
-    })?;
+    let bytes = envelope
+        .to_bytes()
+        .map_err(|error| StepError::retry(std::time::Duration::from_secs(5), error))?;
     Ok(EvidenceDocument {
         media_type: SIGNED,
         bytes,
@@ -109,10 +108,10 @@ pub(super) fn signed_evidence(
 
 /// A signature that could not be made. It is tried again: nothing goes on without it.
 pub(super) fn unsigned(error: &SignError) -> StepError {
-    StepError::Retry {
-        after: std::time::Duration::from_secs(5),
-        reason: format!("signing: {error}"),
-    }
+    StepError::retry(
+        std::time::Duration::from_secs(5),
+        format!("signing: {error}"),
+    )
 }
 
 /// A machine word for a statement.

@@ -90,18 +90,12 @@ pub(super) fn name(full: &str) -> Result<RefName, StepError> {
 
 /// A fault of our own clone or scratch place: a full disk, a lock. Another attempt may succeed.
 pub(super) fn broken(error: &WorkspaceError) -> StepError {
-    StepError::Retry {
-        after: Duration::ZERO,
-        reason: error.to_string(),
-    }
+    StepError::retry(Duration::ZERO, error)
 }
 
 /// A fault on the way to the remote.
 pub(super) fn remote_failure(error: &GitError) -> StepError {
-    StepError::Retry {
-        after: REMOTE_PAUSE,
-        reason: error.to_string(),
-    }
+    StepError::retry(REMOTE_PAUSE, error)
 }
 
 /// Runs work on objects and files beside the loop, so that a large tree does not keep leases from being extended.
@@ -110,9 +104,9 @@ pub(super) async fn on_disk<T: Send + 'static>(
 ) -> Result<T, StepError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome,
-        Err(error) => Err(StepError::Retry {
-            after: Duration::from_secs(1),
-            reason: format!("working on the repository: {error}"),
-        }),
+        Err(error) => Err(StepError::retry(
+            Duration::from_secs(1),
+            format!("working on the repository: {error}"),
+        )),
     }
 }

@@ -189,10 +189,7 @@ impl Claimed<'_> {
         tracing::debug!(incident = %snapshot.incident, ?step, "step");
         let stepped = if *attempt > MOST_CLAIMS {
             let reason = "the worker ended again and again while it worked on this incident";
-            Err(StepError::Retry {
-                after: Duration::ZERO,
-                reason: reason.to_owned(),
-            })
+            Err(StepError::retry(Duration::ZERO, reason))
         } else {
             match self.alive(perform(work, &step)).await? {
                 Some(stepped) => stepped,

@@ -28,11 +28,12 @@ impl Scratch {
             .create(&folder)
             .and_then(|()| tempfile::Builder::new().prefix("step-").tempdir_in(&folder))
             .and_then(|place| std::fs::create_dir(place.path().join("home")).map(|()| place));
-        made.map(|place| Self { place })
-            .map_err(|error| StepError::Retry {
-                after: Duration::from_secs(5),
-                reason: format!("making a scratch place in {}: {error}", folder.display()),
-            })
+        made.map(|place| Self { place }).map_err(|error| {
+            StepError::retry(
+                Duration::from_secs(5),
+                format!("making a scratch place in {}: {error}", folder.display()),
+            )
+        })
     }
 
     /// Where it is.

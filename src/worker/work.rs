@@ -117,10 +117,7 @@ fn lost(digest: &Sha256Digest, how: &str) -> StepError {
 
 /// A failed read of the database.
 pub(super) fn unread(error: &StoreError) -> StepError {
-    StepError::Retry {
-        after: Duration::from_secs(1),
-        reason: error.to_string(),
-    }
+    StepError::retry(Duration::from_secs(1), error)
 }
 
 /// Without random bytes there is nothing to do but to try again.
@@ -144,8 +141,5 @@ pub(super) fn unanswered(error: &ConnectorError, now: Millis) -> StepError {
         // A person has to do something first, such as giving a permission.
         _ => Duration::from_secs(30),
     };
-    StepError::Retry {
-        after,
-        reason: error.to_string(),
-    }
+    StepError::retry(after, error)
 }

@@ -59,10 +59,9 @@ pub(super) fn coder<'a>(work: &Work<'a>) -> Result<&'a dyn Coder, StepError> {
 /// A coder that gave nothing usable; only one that could not be started is asked again.
 pub(super) fn no_answer(error: &CoderError) -> StepError {
     match error {
-        CoderError::Unavailable { .. } => StepError::Retry {
-            after: std::time::Duration::from_secs(5),
-            reason: error.to_string(),
-        },
+        CoderError::Unavailable { .. } => {
+            StepError::retry(std::time::Duration::from_secs(5), error)
+        }
         CoderError::Failed { .. } | CoderError::Answer { .. } => {
             StepError::escalate(EscalationReason::CoderFailed, error.to_string())
         }

@@ -144,10 +144,7 @@ async fn proven(
     match prove(&plan, &trees, &runner, TestLimits::default()).await {
         Ok(Proven::Proven(proof)) => Ok(*proof),
         Ok(Proven::Unproven(unproven, runs)) => Err(shown_run(&unproven, runs.last())),
-        Err(error) => Err(StepError::Retry {
-            after: std::time::Duration::from_secs(5),
-            reason: error.to_string(),
-        }),
+        Err(error) => Err(StepError::retry(std::time::Duration::from_secs(5), error)),
     }
 }
 

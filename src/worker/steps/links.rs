@@ -49,10 +49,7 @@ pub(super) async fn send(work: Work<'_>, approval: &ApprovalId) -> Stepped {
         },
     );
     let delivered = work.engine.notifiers.deliver(&notification).await;
-    delivered.map_err(|error| StepError::Retry {
-        after: std::time::Duration::from_secs(2),
-        reason: error.to_string(),
-    })?;
+    delivered.map_err(|error| StepError::retry(std::time::Duration::from_secs(2), error))?;
     work.engine.passed("link").await;
     let mut outcome = Outcome::fact(Fact::LinkSent {
         approval: approval.clone(),

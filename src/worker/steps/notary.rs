@@ -37,13 +37,13 @@ pub(super) async fn check(work: Work<'_>, seq: u64, statement: &[u8]) -> Result<
 }
 
 fn refused(reason: impl Into<String>) -> StepError {
-    StepError::Retry {
-        after: std::time::Duration::from_mins(1),
-        reason: format!(
+    StepError::retry(
+        std::time::Duration::from_mins(1),
+        format!(
             "nothing is signed: {}; restore the database from a backup",
             reason.into()
         ),
-    }
+    )
 }
 
 fn demand(holds: bool, otherwise: &str) -> Result<(), StepError> {

@@ -17,10 +17,7 @@ pub(super) async fn sign(work: Work<'_>, seq: u64) -> Stepped {
     )?;
     notary::check(work, seq, &draft.statement).await?;
     let acting = work.engine.keys.allow_acting(work.now);
-    acting.map_err(|error| StepError::Retry {
-        after: std::time::Duration::from_mins(1),
-        reason: error.to_string(),
-    })?;
+    acting.map_err(|error| StepError::retry(std::time::Duration::from_mins(1), error))?;
     let envelope = work
         .engine
         .keys
@@ -28,17 +25,16 @@ pub(super) async fn sign(work: Work<'_>, seq: u64) -> Stepped {
         .sign(&draft.statement)
         .map_err(|error| unsigned(&error))?;
     if envelope.digest() != draft.pae {
-        return Err(StepError::Retry {
-            after: std::time::Duration::from_mins(1),
-            reason: format!(
+        return Err(StepError::retry(
+            std::time::Duration::from_mins(1),
+            format!(
                 "the statement drafted at position {seq} was changed in the database; restore it from a backup"
             ),
-        });
+        ));
     }
-    let envelope = envelope.to_bytes().map_err(|error| StepError::Retry {
-        after: std::time::Duration::from_secs(5),
-        reason: error.to_string(),
-    })?;
+    let envelope = envelope
+        .to_bytes()
+        .map_err(|error| StepError::retry(std::time::Duration::from_secs(5), error))?;
     Ok(Outcome {
         envelope: Some(SignedEnvelope { seq, envelope }),
         ..Outcome::default()
