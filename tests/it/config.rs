@@ -507,3 +507,13 @@ fn a_schedule_knows_its_next_moment() {
     }
     assert_eq!(next("0 0 9 * * * 2020", "2026-01-01T00:00:00Z"), None);
 }
+
+#[test]
+fn the_example_for_operators_is_a_configuration() {
+    let example = include_str!("../../deploy/caretaker.yaml");
+    let configuration = Place::new().load(example).unwrap();
+    assert!(configuration.database.is_embedded());
+    assert!(!configuration.keys.secret(KeyUse::Approver).generated);
+    assert_eq!(configuration.agent.command, ["python3", "coder.py"]);
+    assert_eq!(configuration.notify.len(), 1);
+}
