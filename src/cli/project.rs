@@ -21,9 +21,9 @@ use crate::change::Sha256Digest;
 use crate::config::MAXIMUM_FILE_BYTES;
 use crate::connector::Connector;
 use crate::id::{Entropy, ProjectId};
-use crate::onboard::{self, Office, Registered, Registration, WatchMode};
+use crate::onboard::{self, Office, Registered, Registration};
 use crate::signer::{CredentialSeal, system_randomness, trust_history};
-use crate::store::{Project, Store};
+use crate::store::{Project, Store, WatchMode};
 
 /// The rules of a project that names none: those for an ecosystem that is not known.
 const STARTER_RULES: &str = include_str!("../../onboarding/rules/generic.yaml");

@@ -9,4 +9,4 @@ mod register;
 pub use address::{Repository, RepositoryAddressError};
 pub use confirm::{confirm, draft_digest, find, pause, resume, unfreeze};
 pub use error::OnboardError;
-pub use register::{Connect, Office, Registered, Registration, WatchMode, register};
+pub use register::{Connect, Office, Registered, Registration, register};

@@ -14,20 +14,10 @@ use crate::connector::Connector;
 use crate::gate::Rules;
 use crate::id::{OrganisationId, ProjectId};
 use crate::signer::CredentialSeal;
-use crate::store::{Project, ProjectState, Store};
+use crate::store::{Project, ProjectState, Store, WatchMode};
 
 /// Longest intent document, in bytes.
 const INTENT_BYTES: usize = 64 * 1024;
-
-/// What is watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WatchMode {
-    /// CI runs.
-    #[default]
-    Ci,
-    /// Health endpoints; not available in this version.
-    Health,
-}
 
 /// Makes a connector from `OWNER/NAME` and a credential; an error says what is wrong, in words.
 pub type Connect<'a> =
@@ -113,6 +103,10 @@ pub async fn register(
         draft_digest: Sha256Digest::of(&[]),
         created_at: now,
         confirmed_at: None,
+        watch: registration.watch,
+        health: "[]".to_owned(),
+        schedule: None,
+        removed_at: None,
         organisation: office.organisation.clone(),
         id,
     };

@@ -36,7 +36,7 @@ pub use connect::Patience;
 pub use error::StoreError;
 pub use incident::IncidentRow;
 pub use outbox::StoredNotice;
-pub use project::{Project, ProjectState};
+pub use project::{Project, ProjectState, WatchMode};
 pub use scoped::Scoped;
 pub use statement::Statement;
 pub use watched::Observed;

@@ -16,10 +16,12 @@ use crate::incident::{Draft, Snapshot};
 statements! {
     /// All of its projects.
     PROJECTS = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
-        draft_digest, created_at, confirmed_at FROM project WHERE organisation = $1 ORDER BY id";
+        draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
+        WHERE organisation = $1 AND removed_at IS NULL ORDER BY id";
     /// One project.
     PROJECT = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
-        draft_digest, created_at, confirmed_at FROM project WHERE organisation = $1 AND id = $2";
+        draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
+        WHERE organisation = $1 AND id = $2";
     /// All of its incidents, newest first.
     INCIDENTS = "SELECT id, project, stage, closed_reason, failure, opened_at, updated_at, wake_at, wait_reason, attempts \
         FROM incident WHERE organisation = $1 ORDER BY opened_at DESC, id DESC";

@@ -153,12 +153,12 @@ impl Round<'_> {
         let mut found: BTreeMap<u64, (RunView, bool)> = BTreeMap::new();
         for page in 1..=PAGES {
             let runs = self.connector.runs(page).await;
-            let runs = runs.map_err(|error| self.provider(error))?;
+            let runs = runs.map_err(|error| self.provider(error))?.runs;
             self.report.pages = page;
             let oldest = runs.iter().map(|run| run.id).min();
             let Some(oldest) = oldest else { break };
             let mut known_ground = self.memory.newest.is_some_and(|newest| oldest <= newest);
-            for run in runs {
+            for run in runs.iter().cloned() {
                 wanted.remove(&run.id);
                 if i64::try_from(run.id).is_err() || i64::try_from(run.attempt).is_err() {
                     // No provider counts that far; the database does not either.

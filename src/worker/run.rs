@@ -409,7 +409,7 @@ async fn deliver_notices(engine: &Engine) -> Result<(), WorkerError> {
     for stored in engine.store.due_notices(now, NOTICES).await? {
         let notification = Notification::new(
             stored.event,
-            Some(stored.incident.clone()),
+            stored.incident.clone(),
             Some(stored.project.clone()),
             stored.text.clone(),
         );

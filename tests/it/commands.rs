@@ -20,7 +20,7 @@ use caretaker::incident::{
     ClosedReason, DecisionFact, DiagnosisFact, Fact, Failure, FailureKind, FixFact, NewLink,
     Outcome, Reproduction, Snapshot,
 };
-use caretaker::store::{Claim, Commit, Observed, Project, ProjectState, Store};
+use caretaker::store::{Claim, Commit, Observed, Project, ProjectState, Store, WatchMode};
 use caretaker::worker::repository_folder;
 use caretaker::workspace::TrustedRepository;
 
@@ -376,6 +376,10 @@ fn project(owner: &str, now: Millis) -> Project {
         draft_digest: Sha256Digest::of(b"draft"),
         created_at: now,
         confirmed_at: None,
+        watch: WatchMode::Ci,
+        health: "[]".to_owned(),
+        schedule: None,
+        removed_at: None,
     }
 }
 

@@ -14,11 +14,11 @@ use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::forge::{Forge, ForgeOptions, Moment, Plant, Planted, start};
 use caretaker::id::{OrganisationId, ProjectId};
 use caretaker::onboard::{
-    Office, OnboardError, Registered, Registration, Repository, WatchMode, confirm, draft_digest,
-    pause, register, resume,
+    Office, OnboardError, Registered, Registration, Repository, confirm, draft_digest, pause,
+    register, resume,
 };
 use caretaker::signer::{CredentialSeal, system_randomness};
-use caretaker::store::{Project, ProjectState, Store};
+use caretaker::store::{Project, ProjectState, Store, WatchMode};
 use caretaker::watch::{Watch, run};
 use caretaker::worker::Connectors;
 use secrecy::{ExposeSecret as _, SecretString};

@@ -20,7 +20,7 @@ use caretaker::id::{ApprovalId, EventId, IncidentId, OrganisationId, ProjectId};
 use caretaker::incident::{
     Draft, Fact, Failure, FailureKind, NewLink, Outcome, SignedEnvelope, Snapshot,
 };
-use caretaker::store::{Claim, Commit, Observed, Project, ProjectState, Store};
+use caretaker::store::{Claim, Commit, Observed, Project, ProjectState, Store, WatchMode};
 use sqlx::{AnyConnection, Connection as _};
 
 use crate::support::postgres;
@@ -215,6 +215,10 @@ fn project(organisation: u8, number: u8) -> Project {
         draft_digest: Sha256Digest::of(b"draft"),
         created_at: NOW,
         confirmed_at: None,
+        watch: WatchMode::Ci,
+        health: "[]".to_owned(),
+        schedule: None,
+        removed_at: None,
     }
 }
 

@@ -15,9 +15,9 @@ use crate::config::{Configuration, Environment};
 use crate::connector::Connector;
 use crate::forge::{Forge, ForgeOptions, Plant, Planted, start};
 use crate::id::{Entropy, IncidentId, ProjectId};
-use crate::onboard::{self, Office, Registration, WatchMode};
+use crate::onboard::{self, Office, Registration};
 use crate::signer::{self, system_randomness};
-use crate::store::Project;
+use crate::store::{Project, WatchMode};
 use crate::watch::Watch;
 use crate::worker::Engine;
 

@@ -71,7 +71,7 @@ fn summary(project: &Project) -> Value {
         "host": project.host,
         "repository_id": project.repository_id,
         "owner": project.owner,
-        "watch": "ci",
+        "watch": project.watch,
         "draft_digest": project.draft_digest,
         "rules_digest": project.rules_digest,
         "frozen": project.frozen,

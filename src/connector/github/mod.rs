@@ -29,8 +29,8 @@ use secrecy::SecretString;
 use self::answer::required;
 use self::api::Api;
 use super::{
-    Connector, ConnectorError, GitRemote, JobLog, JobView, NewPull, PullView, RepositoryView,
-    RunView,
+    Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
+    RepositoryView, RunView, RunsPage, Usage, WorkflowView,
 };
 use crate::approve::Binding;
 use crate::change::Oid;
@@ -62,12 +62,20 @@ impl Connector for GithubConnector {
         &self.api.setting.host
     }
 
-    fn git_remote(&self) -> GitRemote {
+    async fn git_remote(&self, _: GitUse) -> Result<GitRemote, ConnectorError> {
         let setting = &self.api.setting;
-        GitRemote {
+        Ok(GitRemote {
             url: format!("{}/{}.git", setting.git_text, self.api.full_name()),
             token: setting.git_over_http.then(|| self.token.clone()),
-        }
+        })
+    }
+
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+
+    async fn access(&self) -> Result<Access, ConnectorError> {
+        Ok(Access::default())
     }
 
     async fn repository(&self) -> Result<RepositoryView, ConnectorError> {
@@ -78,11 +86,33 @@ impl Connector for GithubConnector {
             full_name: required(&action, "full_name", repository.full_name)?,
             default_branch: required(&action, "default_branch", repository.default_branch)?,
             archived: repository.archived.unwrap_or(false),
+            disabled: repository.disabled.unwrap_or(false),
         })
     }
 
-    async fn runs(&self, page: u32) -> Result<Vec<RunView>, ConnectorError> {
+    async fn runs(&self, page: u32) -> Result<RunsPage, ConnectorError> {
         runs::runs(&self.api, page).await
+    }
+
+    async fn run(&self, run: u64) -> Result<RunView, ConnectorError> {
+        runs::run(&self.api, run).await
+    }
+
+    async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError> {
+        runs::workflows(&self.api).await
+    }
+
+    async fn file(
+        &self,
+        branch: &str,
+        path: &str,
+        cap: usize,
+    ) -> Result<Option<Vec<u8>>, ConnectorError> {
+        runs::file(&self.api, branch, path, cap).await
+    }
+
+    async fn rerun_failed(&self, run: u64) -> Result<(), ConnectorError> {
+        runs::rerun_failed(&self.api, run).await
     }
 
     async fn jobs(&self, run: u64, attempt: u64) -> Result<Vec<JobView>, ConnectorError> {

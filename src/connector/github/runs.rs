@@ -1,27 +1,114 @@
 //! Workflow runs, their jobs and the jobs' logs.
 
-use http::StatusCode;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use http::{Method, StatusCode};
 use serde_json::Value;
 use url::Url;
 
 use super::answer::{item, nonsense, object_id, page, required, words};
 use super::api::Api;
+use super::path::{branch_tail, check_branch, encoded};
 use super::transport::{Answer, LogAnswer};
 use super::wire;
-use crate::connector::{ConnectorError, JobLog, JobView, RunView};
+use crate::clock::Millis;
+use crate::connector::{ConnectorError, JobLog, JobView, RunView, RunsPage, WorkflowView};
 
 /// How many pages of jobs are read; a matrix has at most 256 jobs, and a run has few of them.
 const JOB_PAGES: u32 = 30;
+/// How many pages of workflows are read.
+const WORKFLOW_PAGES: u32 = 10;
 
 /// One page of runs, newest first.
-pub(super) async fn runs(api: &Api, number: u32) -> Result<Vec<RunView>, ConnectorError> {
+pub(super) async fn runs(api: &Api, number: u32) -> Result<RunsPage, ConnectorError> {
     let action = format!("reading page {number} of the runs of {}", api.full_name());
     let (items, _) = api
         .page(&action, "/actions/runs", Some("workflow_runs"), number)
         .await?;
-    understood(&action, items, |action, value| {
+    let runs = understood(&action, items, |action, value| {
         run_view(action, item(action, value)?)
+    })?;
+    Ok(RunsPage {
+        runs: runs.into(),
+        unchanged: false,
     })
+}
+
+/// One run as it is now.
+pub(super) async fn run(api: &Api, run: u64) -> Result<RunView, ConnectorError> {
+    let action = format!("reading run {run} of {}", api.full_name());
+    let found = api.read(&action, &format!("/actions/runs/{run}")).await?;
+    run_view(&action, found)
+}
+
+/// Every workflow of the repository.
+pub(super) async fn workflows(api: &Api) -> Result<Vec<WorkflowView>, ConnectorError> {
+    let action = format!("reading the workflows of {}", api.full_name());
+    let tail = "/actions/workflows";
+    let items = api
+        .pages(&action, tail, Some("workflows"), WORKFLOW_PAGES)
+        .await?;
+    understood(&action, items, |action, value| {
+        let workflow: wire::Workflow = item(action, value)?;
+        Ok(WorkflowView {
+            id: required(action, "id", workflow.id)?,
+            name: workflow.name,
+            path: workflow.path.unwrap_or_default(),
+            state: workflow.state.unwrap_or_default(),
+        })
+    })
+}
+
+/// A file on a branch; none when it is not there or is no file.
+pub(super) async fn file(
+    api: &Api,
+    branch: &str,
+    path: &str,
+    cap: usize,
+) -> Result<Option<Vec<u8>>, ConnectorError> {
+    let action = format!("reading {path} of {}", api.full_name());
+    check_branch(&action, branch)?;
+    let tail = format!(
+        "/contents/{}?ref={}",
+        branch_tail(path),
+        encoded(&format!("refs/heads/{branch}"))
+    );
+    let Some(content) = api
+        .read_if_present::<wire::Content>(&action, &tail)
+        .await?
+        .filter(|content| content.kind.as_deref() == Some("file"))
+    else {
+        return Ok(None);
+    };
+    if content.encoding.as_deref() != Some("base64") {
+        return Err(nonsense(&action, "the file is not given as base64"));
+    }
+    let text: String = required(&action, "content", content.text)?
+        .split_ascii_whitespace()
+        .collect();
+    if text.len() / 4 * 3 > cap {
+        return Err(nonsense(
+            &action,
+            &format!("the file has more than {cap} bytes"),
+        ));
+    }
+    let bytes = BASE64.decode(text);
+    bytes
+        .map(Some)
+        .map_err(|error| nonsense(&action, &format!("the file is not base64 ({error})")))
+}
+
+/// Asks for another attempt of a run's failed jobs.
+pub(super) async fn rerun_failed(api: &Api, run: u64) -> Result<(), ConnectorError> {
+    let action = format!("running run {run} of {} again", api.full_name());
+    let tail = format!("/actions/runs/{run}/rerun-failed-jobs");
+    let answer = api
+        .change_or_unreachable(&action, Method::POST, &tail, None)
+        .await?;
+    if answer.status.is_success() {
+        return Ok(());
+    }
+    Err(api.refused(&action, &tail, &answer))
 }
 
 /// The jobs of one attempt.
@@ -87,8 +174,16 @@ fn run_view(action: &str, run: wire::Run) -> Result<RunView, ConnectorError> {
         own_repository: own.is_some() && head == own,
         status: run.status.unwrap_or_default(),
         conclusion: run.conclusion,
+        started_at: moment(run.started_at.or(run.created_at).as_deref()),
+        updated_at: moment(run.updated_at.as_deref()),
         url: page(run.html_url),
     })
+}
+
+/// A moment in RFC 3339; none when it is something else.
+fn moment(text: Option<&str>) -> Option<Millis> {
+    let timestamp: jiff::Timestamp = text?.parse().ok()?;
+    Some(Millis(timestamp.as_millisecond()))
 }
 
 fn job_view(action: &str, job: wire::Job) -> Result<JobView, ConnectorError> {

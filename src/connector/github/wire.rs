@@ -12,6 +12,7 @@ pub(super) struct Repository {
     pub(super) full_name: Option<String>,
     pub(super) default_branch: Option<String>,
     pub(super) archived: Option<bool>,
+    pub(super) disabled: Option<bool>,
     pub(super) allow_merge_commit: Option<bool>,
     pub(super) allow_squash_merge: Option<bool>,
     pub(super) allow_rebase_merge: Option<bool>,
@@ -80,7 +81,32 @@ pub(super) struct Run {
     pub(super) head_repository: Option<RepositoryMention>,
     pub(super) status: Option<String>,
     pub(super) conclusion: Option<String>,
+    pub(super) created_at: Option<String>,
+    #[serde(rename = "run_started_at")]
+    pub(super) started_at: Option<String>,
+    pub(super) updated_at: Option<String>,
     pub(super) html_url: Option<String>,
+}
+
+/// A workflow.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Workflow {
+    pub(super) id: Option<u64>,
+    pub(super) name: Option<String>,
+    pub(super) path: Option<String>,
+    pub(super) state: Option<String>,
+}
+
+/// `GET contents/{path}` of a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Content {
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
+    pub(super) encoding: Option<String>,
+    #[serde(rename = "content")]
+    pub(super) text: Option<String>,
 }
 
 /// A job of a run.

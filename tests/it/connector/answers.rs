@@ -210,7 +210,7 @@ async fn runs(list: Value) -> Result<Vec<caretaker::connector::RunView>, Connect
     let provider =
         Provider::start(move |_| json(200, &json!({"total_count": 1, "workflow_runs": list})))
             .await;
-    provider.connector().runs(1).await
+    Ok(provider.connector().runs(1).await?.runs.to_vec())
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ async fn every_example_that_is_read_can_be_read() {
     assert_eq!(repository.id, "1296269");
 
     let provider = saying(200, example("workflow-run-paginated")).await;
-    let runs = provider.connector().runs(1).await.unwrap();
+    let runs = provider.connector().runs(1).await.unwrap().runs;
     assert_eq!((runs[0].id, runs[0].own_repository), (30_433_642, false));
 
     let provider = saying(200, example("job-paginated")).await;

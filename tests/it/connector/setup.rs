@@ -1,7 +1,7 @@
 //! Options are checked before anything is sent.
 
-use caretaker::connector::Connector as _;
 use caretaker::connector::github::{GithubConnector, GithubOptions, GithubSetupError};
+use caretaker::connector::{Connector as _, GitUse};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
@@ -69,11 +69,12 @@ async fn the_host_and_the_git_remote_are_the_configured_ones() {
     options.git_url = "https://git.github.example/".to_owned();
     let connector = GithubConnector::new(options.clone()).unwrap();
     assert_eq!(connector.host(), "github.example");
-    let remote = connector.git_remote();
+    let remote = connector.git_remote(GitUse::Fetch).await.unwrap();
     assert_eq!(remote.url, "https://git.github.example/octo/widget.git");
     assert_eq!(remote.token.unwrap().expose_secret(), TOKEN);
     options.git_url = "file:///srv/git".to_owned();
-    let local = GithubConnector::new(options).unwrap().git_remote();
+    let local = GithubConnector::new(options).unwrap();
+    let local = local.git_remote(GitUse::Push).await.unwrap();
     assert_eq!(local.url, "file:///srv/git/octo/widget.git");
     assert!(local.token.is_none(), "a local path needs no password");
 }

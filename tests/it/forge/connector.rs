@@ -62,7 +62,7 @@ async fn the_products_connector_understands_the_forge() {
     let repository = &planted.repository;
     let connector = connector(&forge, repository);
 
-    let runs = connector.runs(1).await.unwrap();
+    let runs = connector.runs(1).await.unwrap().runs;
     assert_eq!(
         (
             runs.len(),

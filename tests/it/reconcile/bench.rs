@@ -188,7 +188,11 @@ impl Bench {
         let path = self.trusted().path().to_path_buf();
         let launcher = PathBuf::from(env!("CARGO_BIN_EXE_caretaker"));
         let git = GitCommand::new(path, launcher).unwrap();
-        let remote = self.connector.git_remote();
+        let remote = self
+            .connector
+            .git_remote(caretaker::connector::GitUse::Fetch)
+            .await
+            .unwrap();
         let remote = Remote::new(&remote.url, remote.token).unwrap();
         let names: Vec<Refspec> = self
             .repository

@@ -8,8 +8,8 @@ use caretaker::approve::Binding;
 use caretaker::change::Oid;
 use caretaker::clock::Millis;
 use caretaker::connector::{
-    Connector, ConnectorError, GitRemote, JobLog, JobView, NewPull, PullView, RepositoryView,
-    RunView,
+    Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
+    RepositoryView, RunView, RunsPage, Usage, WorkflowView,
 };
 use caretaker::execute::{MergeAnswer, MergeOrder};
 use caretaker::id::{ExecutionId, IncidentId, ProjectId};
@@ -39,6 +39,8 @@ pub(super) fn run(id: u64, conclusion: &str) -> RunView {
         own_repository: true,
         status: "completed".to_owned(),
         conclusion: Some(conclusion.to_owned()),
+        started_at: None,
+        updated_at: None,
         url: None,
     }
 }
@@ -96,25 +98,48 @@ impl Connector for Provider {
     fn host(&self) -> &'static str {
         "memory"
     }
-    fn git_remote(&self) -> GitRemote {
-        GitRemote {
+    async fn git_remote(&self, _: GitUse) -> Result<GitRemote, ConnectorError> {
+        Ok(GitRemote {
             url: String::new(),
             token: None,
-        }
+        })
+    }
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+    async fn access(&self) -> Result<Access, ConnectorError> {
+        Ok(Access::default())
+    }
+    async fn run(&self, _: u64) -> Result<RunView, ConnectorError> {
+        Err(ConnectorError::Refused {
+            action: "run".to_owned(),
+            reason: "not in this test".to_owned(),
+        })
+    }
+    async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError> {
+        Ok(Vec::new())
+    }
+    async fn file(&self, _: &str, _: &str, _: usize) -> Result<Option<Vec<u8>>, ConnectorError> {
+        Ok(None)
+    }
+    async fn rerun_failed(&self, _: u64) -> Result<(), ConnectorError> {
+        Err(ConnectorError::Refused {
+            action: "rerun".to_owned(),
+            reason: "not in this test".to_owned(),
+        })
     }
     async fn repository(&self) -> Result<RepositoryView, ConnectorError> {
         Err(Self::no("repository"))
     }
-    async fn runs(&self, page: u32) -> Result<Vec<RunView>, ConnectorError> {
+    async fn runs(&self, page: u32) -> Result<RunsPage, ConnectorError> {
         self.pages.lock().unwrap().push(page);
         let runs = self.runs.lock().unwrap();
         let start = (page as usize - 1) * self.page_length;
-        Ok(runs
-            .iter()
-            .skip(start)
-            .take(self.page_length)
-            .cloned()
-            .collect())
+        let runs = runs.iter().skip(start).take(self.page_length);
+        Ok(RunsPage {
+            runs: runs.cloned().collect(),
+            unchanged: false,
+        })
     }
     async fn jobs(&self, run: u64, attempt: u64) -> Result<Vec<JobView>, ConnectorError> {
         if let Some(error) = self.broken.lock().unwrap().get(&run) {

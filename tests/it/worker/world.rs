@@ -18,7 +18,7 @@ use caretaker::incident::{Failure, FailureKind, Snapshot, Stage, stage};
 use caretaker::notify::{Notification, Notifier, Notifiers, NotifyError};
 use caretaker::sandbox::{Limits, Mode, Sandbox};
 use caretaker::signer::{Keyring, system_randomness};
-use caretaker::store::{Consumed, Project, ProjectState, Store};
+use caretaker::store::{Consumed, Project, ProjectState, Store, WatchMode};
 use caretaker::worker::{Connectors, Engine, Settings, Time, Tools, drain};
 use caretaker::workspace::Identity;
 use secrecy::SecretString;
@@ -318,6 +318,10 @@ pub(crate) async fn confirmed(
         draft_digest: *compiled.digest(),
         created_at: NOW,
         confirmed_at: None,
+        watch: WatchMode::Ci,
+        health: "[]".to_owned(),
+        schedule: None,
+        removed_at: None,
     };
     let store = &engine.store;
     store.insert_project(&project, b"sealed").await.unwrap();
@@ -335,7 +339,12 @@ pub(crate) async fn observed(engine: &Engine, project: &Project, failure: &Failu
 
 pub(crate) async fn failure(connector: &Arc<dyn Connector>, run: u64) -> Failure {
     let runs = connector.runs(1).await.unwrap();
-    let run = runs.into_iter().find(|view| view.id == run).unwrap();
+    let run = runs
+        .runs
+        .iter()
+        .find(|view| view.id == run)
+        .unwrap()
+        .clone();
     let jobs = connector.jobs(run.id, run.attempt).await.unwrap();
     let job = jobs
         .into_iter()
