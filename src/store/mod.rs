@@ -16,6 +16,7 @@ mod error;
 mod evidence;
 mod incident;
 mod ledger;
+mod look;
 mod migrate;
 mod organisation;
 mod outbox;
@@ -35,6 +36,7 @@ pub use commit::Commit;
 pub use connect::Patience;
 pub use error::StoreError;
 pub use incident::IncidentRow;
+pub use look::{Look, Looked};
 pub use outbox::StoredNotice;
 pub use project::{Project, ProjectState, WatchMode};
 pub use scoped::Scoped;
@@ -109,6 +111,7 @@ impl Store {
             evidence::STATEMENTS,
             incident::STATEMENTS,
             ledger::STATEMENTS,
+            look::STATEMENTS,
             migrate::STATEMENTS,
             organisation::STATEMENTS,
             outbox::STATEMENTS,

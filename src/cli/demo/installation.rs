@@ -11,7 +11,7 @@ use super::person::Inbox;
 use crate::cli::assembly;
 use crate::cli::installation::Installation;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::{Configuration, Environment};
+use crate::config::{Configuration, Environment, Poll};
 use crate::connector::Connector;
 use crate::forge::{Forge, ForgeOptions, Plant, Planted, start};
 use crate::id::{Entropy, IncidentId, ProjectId};
@@ -163,7 +163,13 @@ impl Stage {
     /// Looks at the CI runs once: the planted failure becomes an incident.
     pub(super) async fn watch(&self) -> anyhow::Result<IncidentId> {
         let connectors = Arc::clone(&self.engine.connectors);
-        let mut watch = Watch::new(self.engine.store.clone(), connectors, system_randomness);
+        let mut watch = Watch::new(
+            self.engine.store.clone(),
+            connectors,
+            system_randomness,
+            Poll::default(),
+            "demo".to_owned(),
+        );
         let reports = watch.round().await?;
         let opened = reports.into_iter().flat_map(|(_, report)| report.opened);
         let opened = opened.into_iter().next();
