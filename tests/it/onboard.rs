@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caretaker::clock::{Millis, SystemClock};
-use caretaker::config::ServiceUrl;
+use caretaker::config::{Poll, ServiceUrl};
 use caretaker::connector::Connector;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::forge::{Forge, ForgeOptions, Moment, Plant, Planted, start};
@@ -191,14 +191,25 @@ async fn a_project_changed_in_the_database_has_no_credential() {
     }
 }
 
+fn watch_of(store: Store, connectors: Arc<dyn Connectors>) -> Watch {
+    let poll = Poll::default();
+    Watch::new(
+        store,
+        connectors,
+        system_randomness,
+        poll,
+        "test".to_owned(),
+    )
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_watched_before_a_person_confirms_and_everything_after() {
     let bench = Bench::new().await;
     let project = bench.register(|_| {}).await.unwrap().project;
     let connectors =
         Fixed(connector(bench.base.as_str(), "acme/percent", bench.registration().1).unwrap());
-    let mut watch = Watch::new(bench.store.clone(), Arc::new(connectors), system_randomness);
-    // Break it: let `watched_projects` list drafts too.
+    let mut watch = watch_of(bench.store.clone(), Arc::new(connectors));
+    // Break it: let `TAKE` in the store take drafts too.
     assert_eq!(watch.round().await.unwrap(), []);
     assert!(
         bench
@@ -223,7 +234,7 @@ async fn nothing_is_watched_before_a_person_confirms_and_everything_after() {
     // Neither a second look nor another process raises it again.
     let connectors =
         Fixed(connector(bench.base.as_str(), "acme/percent", bench.registration().1).unwrap());
-    let mut restarted = Watch::new(bench.store.clone(), Arc::new(connectors), system_randomness);
+    let mut restarted = watch_of(bench.store.clone(), Arc::new(connectors));
     for watch in [&mut watch, &mut restarted] {
         assert_eq!(watch.round().await.unwrap()[0].1.opened, []);
     }
@@ -247,18 +258,10 @@ async fn a_provider_that_fails_does_not_end_the_watch() {
         "acme/percent",
         "wrong".to_owned().into(),
     );
-    let mut failing = Watch::new(
-        bench.store.clone(),
-        Arc::new(Fixed(wrong.unwrap())),
-        system_randomness,
-    );
+    let mut failing = watch_of(bench.store.clone(), Arc::new(Fixed(wrong.unwrap())));
     assert_eq!(failing.round().await.unwrap(), []);
     let right = connector(bench.base.as_str(), "acme/percent", bench.registration().1);
-    let mut watch = Watch::new(
-        bench.store.clone(),
-        Arc::new(Fixed(right.unwrap())),
-        system_randomness,
-    );
+    let mut watch = watch_of(bench.store.clone(), Arc::new(Fixed(right.unwrap())));
     assert_eq!(watch.round().await.unwrap()[0].1.opened.len(), 1);
 }
 
@@ -278,17 +281,19 @@ async fn the_watch_looks_at_once_and_stops_in_the_middle_of_a_look_without_losin
             Ok(())
         });
     // Once a year: without the look at the start it would never end.
-    let schedule = "0 0 0 1 1 *".parse().unwrap();
-    let store = bench.store.clone();
-    run(
-        store,
+    let poll = Poll {
+        schedule: Some("0 0 0 1 1 *".parse().unwrap()),
+        ..Poll::default()
+    };
+    let watch = Watch::new(
+        bench.store.clone(),
         Arc::clone(&connectors),
-        schedule,
         system_randomness,
-        stop,
-    )
-    .await;
-    let mut watch = Watch::new(bench.store.clone(), connectors, system_randomness);
+        poll,
+        "first".to_owned(),
+    );
+    run(watch, stop).await;
+    let mut watch = watch_of(bench.store.clone(), connectors);
     assert_eq!(watch.round().await.unwrap()[0].1.opened.len(), 1);
 }
 

@@ -76,7 +76,7 @@ on_both! {
         world.store.ensure_organisation(&posing.organisation, "stranger", NOW).await.unwrap();
         assert!(world.store.set_project_state(&posing, ProjectState::Paused).await.is_err());
         let id = IncidentId::new(NOW, world.fresh());
-        assert!(world.store.observe(&posing, &failure("test", 100), &id, NOW).await.is_err());
+        assert!(world.store.observe(&posing, &failure("test", 100), None, &id, NOW).await.is_err());
         let event = AuditEvent { kind: "tried", detail: String::new() };
         let recorded = world.store.record(&posing.organisation, None, Some(&posing.id), &event, NOW);
         assert!(recorded.await.is_err());

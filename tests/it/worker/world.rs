@@ -332,7 +332,7 @@ pub(crate) async fn confirmed(
 /// The incident that a failure becomes.
 pub(crate) async fn observed(engine: &Engine, project: &Project, failure: &Failure) -> IncidentId {
     let incident = IncidentId::new(NOW, [1; 10]);
-    let observed = engine.store.observe(project, failure, &incident, NOW);
+    let observed = engine.store.observe(project, failure, None, &incident, NOW);
     observed.await.map(drop).unwrap();
     incident
 }
@@ -362,5 +362,6 @@ pub(crate) async fn failure(connector: &Arc<dyn Connector>, run: u64) -> Failure
         attempt: run.attempt,
         commit: run.head_commit,
         url: run.url,
+        detail: None,
     }
 }
