@@ -234,6 +234,8 @@ pub struct Access {
     pub missing: Vec<String>,
     /// What it may do and need not.
     pub unneeded: Vec<String>,
+    /// What cannot be told of a credential of this kind, in words.
+    pub untold: Vec<String>,
     /// When it ends.
     pub expires_at: Option<Millis>,
 }

@@ -11,6 +11,7 @@ mod approval;
 mod by_hand;
 mod commit;
 mod connect;
+mod credential;
 mod dialect;
 mod error;
 mod evidence;
@@ -24,6 +25,7 @@ mod project;
 mod scoped;
 mod statement;
 mod value;
+mod watch_state;
 mod watched;
 mod work;
 
@@ -34,6 +36,7 @@ pub use approval::{ApprovalRow, ApprovalState, ApprovalView, Consumed};
 pub use by_hand::{LocalAnswer, Woken};
 pub use commit::Commit;
 pub use connect::Patience;
+pub use credential::{Removal, Swap};
 pub use error::StoreError;
 pub use incident::IncidentRow;
 pub use look::{Look, Looked};
@@ -41,6 +44,7 @@ pub use outbox::StoredNotice;
 pub use project::{Project, ProjectState, WatchMode};
 pub use scoped::Scoped;
 pub use statement::Statement;
+pub use watch_state::WatchState;
 pub use watched::Observed;
 pub use work::Claim;
 
@@ -108,6 +112,7 @@ impl Store {
             approval::STATEMENTS,
             by_hand::STATEMENTS,
             commit::STATEMENTS,
+            credential::STATEMENTS,
             evidence::STATEMENTS,
             incident::STATEMENTS,
             ledger::STATEMENTS,

@@ -4,6 +4,7 @@ mod answering;
 mod approvals;
 mod doctor;
 mod incidents;
+mod projects;
 mod refusals;
 
 use std::io::Write as _;

@@ -52,6 +52,7 @@ macro_rules! on_both {
 mod approval;
 mod by_hand;
 mod commit;
+mod credential;
 mod history;
 mod merge_lock;
 mod opening;
