@@ -27,7 +27,7 @@ statements! {
         draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
         WHERE id = $1 AND state = 'confirmed' AND removed_at IS NULL";
     /// What a look showed. Somebody who said meanwhile that there is news is heard at once.
-    LOOKED = "UPDATE project_watch SET next_at = CASE WHEN hinted_at > $1 THEN $2 ELSE $3 END, lease_until = $4, \
+    LOOKED = "UPDATE project_watch SET next_at = CASE WHEN hinted_at > $1 THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END, lease_until = $4, \
         hinted_at = CASE WHEN hinted_at > $1 THEN hinted_at ELSE NULL END, looked_at = $2, \
         answered_at = COALESCE($5, answered_at), condition = $6, since = $7, detail = $8, mend = $9, lag = COALESCE($10, lag), \
         requests = $11, unchanged = $12, counted_from = $13, budget = COALESCE($14, budget) WHERE project = $15 AND lease_owner = $16";

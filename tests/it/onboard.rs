@@ -147,7 +147,9 @@ async fn store(folder: &Path) -> Store {
 /// The warnings that are not about the token.
 fn about_rules(registered: &Registered) -> Vec<&str> {
     let warnings = registered.warnings.iter().map(String::as_str);
-    warnings.filter(|warning| !warning.contains("token")).collect()
+    warnings
+        .filter(|warning| !warning.contains("token"))
+        .collect()
 }
 
 /// One connector for every project.
@@ -164,8 +166,8 @@ impl Connectors for Fixed {
 async fn a_registered_repository_is_a_draft_with_a_sealed_token() {
     let bench = Bench::new().await;
     let registered = bench.register(|_| {}).await.unwrap();
-    let project = registered.project;
     assert_eq!(about_rules(&registered), Vec::<&str>::new());
+    let project = registered.project;
     assert_eq!(project.url, bench.planted.repository.url());
     assert_eq!(project.full_name, "acme/percent");
     assert_eq!(

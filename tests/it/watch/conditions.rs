@@ -39,7 +39,11 @@ async fn a_revoked_token_is_said_once_and_a_new_one_goes_on_where_it_stopped() {
     assert_eq!(scene.kinds().await, ["code test"], "nothing was missed");
     assert_eq!(shown(&scene).await.0, Condition::Fine.as_str());
     let told = scene.messages().await;
-    assert!(told.iter().any(|text| text.contains("can be watched again")), "{told:?}");
+    assert!(
+        told.iter()
+            .any(|text| text.contains("can be watched again")),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,7 +62,10 @@ async fn a_renamed_and_a_transferred_repository_are_watched_on_and_said_to_be_el
     looks(&mut scene, 2).await;
     assert_eq!(shown(&scene).await.0, Condition::Transferred.as_str());
     let told = scene.messages().await;
-    assert!(told.iter().any(|text| text.contains("other/gadget")), "{told:?}");
+    assert!(
+        told.iter().any(|text| text.contains("other/gadget")),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +91,10 @@ async fn one_failed_look_is_not_an_alarm_and_three_are_one() {
     let (fine, unreachable) = (Condition::Fine.as_str(), Condition::Unreachable.as_str());
     // Nobody listens there.
     scene.use_address("http://127.0.0.1:9");
-    for (look, condition) in [fine, fine, unreachable, unreachable].into_iter().enumerate() {
+    for (look, condition) in [fine, fine, unreachable, unreachable]
+        .into_iter()
+        .enumerate()
+    {
         scene.pass(5);
         scene.look().await;
         assert_eq!(shown(&scene).await.0, condition, "look {look}");

@@ -13,12 +13,20 @@ async fn a_project_is_looked_at_by_one_process_and_taken_over_when_that_is_late(
     let mut other = watch(&scene.store, &scene.connectors, &scene.clock, "other");
     let now = scene.clock.now();
     assert_eq!(scene.watch.look_at_due(now).await.unwrap().len(), 1);
-    assert_eq!(other.look_at_due(now).await.unwrap().len(), 0, "it is not due");
+    assert_eq!(
+        other.look_at_due(now).await.unwrap().len(),
+        0,
+        "it is not due"
+    );
 
     // Due again: it stays with the process that knows it.
     scene.pass(61);
     let now = scene.clock.now();
-    assert_eq!(other.look_at_due(now).await.unwrap().len(), 0, "it is another's");
+    assert_eq!(
+        other.look_at_due(now).await.unwrap().len(),
+        0,
+        "it is another's"
+    );
     assert_eq!(scene.watch.look_at_due(now).await.unwrap().len(), 1);
 
     // Its process dies: another one takes it over, and raises nothing twice.
@@ -35,7 +43,14 @@ async fn two_processes_at_once_look_at_each_project_once() {
     let now = scene.clock.now();
     let connectors = Arc::clone(&scene.connectors);
     let mut watches: Vec<_> = (0..4)
-        .map(|number| watch(&scene.store, &connectors, &scene.clock, &format!("process {number}")))
+        .map(|number| {
+            watch(
+                &scene.store,
+                &connectors,
+                &scene.clock,
+                &format!("process {number}"),
+            )
+        })
         .collect();
     let mut looks = 0;
     let mut tasks = tokio::task::JoinSet::new();
@@ -60,6 +75,9 @@ async fn what_has_not_changed_costs_one_request_and_no_body() {
         assert_eq!(report.pages, 1);
     }
     let requests = scene.forge.requests();
-    let statuses: Vec<_> = requests[before..].iter().map(|request| request.status).collect();
+    let statuses: Vec<_> = requests[before..]
+        .iter()
+        .map(|request| request.status)
+        .collect();
     assert_eq!(statuses, [Some(304); 5]);
 }

@@ -26,7 +26,10 @@ fn seconds(shown: Shown, chance: u32) -> f64 {
 #[test]
 fn quiet_busy_and_broken_projects_have_their_pace() {
     let quiet = shown(Condition::Fine);
-    let busy = Shown { busy: true, ..quiet };
+    let busy = Shown {
+        busy: true,
+        ..quiet
+    };
     let failing = |failures| Shown {
         failures,
         ..shown(Condition::Unreachable)
@@ -52,12 +55,31 @@ fn quiet_busy_and_broken_projects_have_their_pace() {
 #[test]
 fn a_schedule_is_kept_with_a_little_chance() {
     let own = "0 0 3 * * *".parse().unwrap();
-    let next = |chance| next_look(&Poll::default(), Some(&own), shown(Condition::Fine), NOW, chance);
+    let next = |chance| {
+        next_look(
+            &Poll::default(),
+            Some(&own),
+            shown(Condition::Fine),
+            NOW,
+            chance,
+        )
+    };
     assert_eq!(next(0).0 % 86_400_000, 3 * 3_600_000);
     assert_eq!(next(u32::MAX).0 - next(0).0, 5_000);
     let often = "*/2 * * * * *".parse().unwrap();
-    let next = |chance| next_look(&Poll::default(), Some(&often), shown(Condition::Fine), NOW, chance);
-    assert_eq!((next(0).0 - NOW.0, next(u32::MAX).0 - next(0).0), (2000, 200));
+    let next = |chance| {
+        next_look(
+            &Poll::default(),
+            Some(&often),
+            shown(Condition::Fine),
+            NOW,
+            chance,
+        )
+    };
+    assert_eq!(
+        (next(0).0 - NOW.0, next(u32::MAX).0 - next(0).0),
+        (2000, 200)
+    );
 }
 
 proptest! {

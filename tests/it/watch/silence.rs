@@ -48,7 +48,10 @@ async fn a_scheduled_run_that_does_not_come_is_said_once_and_the_next_one_ends_i
     assert_eq!(scene.kinds().await, ["silent-workflow -"]);
     let told = scene.messages().await;
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("nightly") && told[0].contains("2026-11-30T12:30:00Z"), "{told:?}");
+    assert!(
+        told[0].contains("nightly") && told[0].contains("2026-11-30T12:30:00Z"),
+        "{told:?}"
+    );
 
     // A restart does not say it again.
     scene.restart();
@@ -61,7 +64,11 @@ async fn a_scheduled_run_that_does_not_come_is_said_once_and_the_next_one_ends_i
     scene.look().await.unwrap();
     let incident = &scene.incidents().await[0];
     let scope = scene.store.within(&scene.project.organisation);
-    let snapshot = scope.snapshot(&incident.id, scene_now(&scene)).await.unwrap().unwrap();
+    let snapshot = scope
+        .snapshot(&incident.id, scene_now(&scene))
+        .await
+        .unwrap()
+        .unwrap();
     assert!(snapshot.recovered().is_some());
 }
 
@@ -97,7 +104,10 @@ async fn a_workflow_that_is_disabled_meanwhile_is_silent_until_it_is_active_agai
         .unwrap();
     scene.add("success", vec![job("test", "success")]);
     scene.look().await.unwrap();
-    scene.repository.set_workflow_state(9, "disabled_manually").unwrap();
+    scene
+        .repository
+        .set_workflow_state(9, "disabled_manually")
+        .unwrap();
     for _ in 0..3 {
         scene.pass(1000);
         scene.look().await.unwrap();
@@ -106,16 +116,27 @@ async fn a_workflow_that_is_disabled_meanwhile_is_silent_until_it_is_active_agai
     scene.repository.set_workflow_state(9, "active").unwrap();
     scene.pass(1000);
     scene.look().await.unwrap();
-    scene.repository.set_workflow_state(9, "disabled_inactivity").unwrap();
+    scene
+        .repository
+        .set_workflow_state(9, "disabled_inactivity")
+        .unwrap();
     scene.pass(1000);
     scene.look().await.unwrap();
     let told = scene.messages().await;
-    assert!(!told.is_empty() && told[0].contains("disabled manually"), "{told:?}");
+    assert!(
+        !told.is_empty() && told[0].contains("disabled manually"),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_was_disabled_before_is_a_persons_choice_but_inactivity_is_nobodys() {
-    for (word, expected) in [("disabled_manually", 0), ("disabled_inactivity", 1), ("deleted", 0), ("disabled_fork", 0)] {
+    for (word, expected) in [
+        ("disabled_manually", 0),
+        ("disabled_inactivity", 1),
+        ("deleted", 0),
+        ("disabled_fork", 0),
+    ] {
         let mut scene = Scene::new().await;
         scene
             .repository

@@ -18,7 +18,10 @@ fn the_page_shows_the_table_that_the_code_uses() {
     if std::env::var_os("CARETAKER_WRITE_DOCS").is_some() {
         std::fs::write(path, &renewed).unwrap();
     }
-    assert!(page == renewed, "docs/watching.md is out of date: run this test with CARETAKER_WRITE_DOCS=1");
+    assert!(
+        page == renewed,
+        "docs/watching.md is out of date: run this test with CARETAKER_WRITE_DOCS=1"
+    );
 }
 
 /// A first, good run, so that what follows is news; then the run in question. What becomes of it: incidents and messages.
@@ -39,15 +42,29 @@ async fn follows(conclusion: &str, jobs: Vec<NewJob>) -> (Vec<String>, Vec<Strin
 async fn every_conclusion_has_its_consequence() {
     let rows: [(&str, Vec<NewJob>, &[&str], usize); 16] = [
         ("failure", vec![job("test", "failure")], &["code test"], 1),
-        ("failure", vec![never_started("test", "failure")], &["never-started test"], 1),
+        (
+            "failure",
+            vec![never_started("test", "failure")],
+            &["never-started test"],
+            1,
+        ),
         ("failure", vec![], &["never-started -"], 1),
         (
             "failure",
-            vec![job("test (1)", "failure"), job("test (2)", "success"), job("test (3)", "failure")],
+            vec![
+                job("test (1)", "failure"),
+                job("test (2)", "success"),
+                job("test (3)", "failure"),
+            ],
             &["code test (1)", "code test (3)"],
             2,
         ),
-        ("timed_out", vec![job("test", "timed_out")], &["timeout test"], 1),
+        (
+            "timed_out",
+            vec![job("test", "timed_out")],
+            &["timeout test"],
+            1,
+        ),
         ("timed_out", vec![], &["timeout -"], 1),
         ("startup_failure", vec![], &["workflow-invalid -"], 1),
         ("action_required", vec![], &[], 1),
@@ -57,9 +74,19 @@ async fn every_conclusion_has_its_consequence() {
         // Reported once when it is read for the third time, and once as an incident.
         ("stale", vec![], &["unknown -"], 2),
         ("an_unheard_of_word", vec![], &["unknown -"], 2),
-        ("failure", vec![job("test", "an_unheard_of_word")], &["unknown test"], 2),
+        (
+            "failure",
+            vec![job("test", "an_unheard_of_word")],
+            &["unknown test"],
+            2,
+        ),
         ("success", vec![job("test", "success")], &[], 0),
-        ("failure", vec![job("test", "success"), job("cleanup", "cancelled")], &["unknown -"], 2),
+        (
+            "failure",
+            vec![job("test", "success"), job("cleanup", "cancelled")],
+            &["unknown -"],
+            2,
+        ),
     ];
     for (conclusion, jobs, incidents, messages) in rows {
         let (found, told) = follows(conclusion, jobs).await;
@@ -127,7 +154,10 @@ async fn another_attempt_attaches_and_a_restart_raises_nothing_twice() {
     assert_eq!(scene.look().await.unwrap().attached, [], "it has not ended");
     scene.pass(30);
     let again = vec![job("test", "failure")];
-    scene.repository.complete_run(run, "failure", again).unwrap();
+    scene
+        .repository
+        .complete_run(run, "failure", again)
+        .unwrap();
     scene.pass(20);
     let report = scene.look().await.unwrap();
     assert_eq!(report.attached, first.opened);
@@ -154,7 +184,10 @@ async fn a_newer_success_recovers_what_failed_and_an_older_run_that_ends_late_is
 
     // The older one ends well, too late to mean anything.
     scene.pass(60);
-    scene.repository.complete_run(slow, "success", vec![job("test", "success")]).unwrap();
+    scene
+        .repository
+        .complete_run(slow, "success", vec![job("test", "success")])
+        .unwrap();
     scene.look().await.unwrap();
     assert!(!recovered(&scene, &opened[0]).await);
 
@@ -171,9 +204,15 @@ async fn a_newer_success_recovers_what_failed_and_an_older_run_that_ends_late_is
 
 async fn recovered(scene: &Scene, incident: &caretaker::id::IncidentId) -> bool {
     let scope = scene.store.within(&scene.project.organisation);
-    let snapshot = scope.snapshot(incident, super::scene::NOON).await.unwrap().unwrap();
+    let snapshot = scope
+        .snapshot(incident, super::scene::NOON)
+        .await
+        .unwrap()
+        .unwrap();
     let facts = snapshot.facts.iter();
-    facts.map(|fact| &fact.fact).any(|fact| matches!(fact, Fact::Recovered { .. }))
+    facts
+        .map(|fact| &fact.fact)
+        .any(|fact| matches!(fact, Fact::Recovered { .. }))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,7 +226,10 @@ async fn a_success_much_faster_than_usual_is_reported_and_ends_nothing() {
         };
         let run = scene.repository.add_run(started).unwrap();
         scene.pass(300);
-        scene.repository.complete_run(run, "success", vec![job("test", "success")]).unwrap();
+        scene
+            .repository
+            .complete_run(run, "success", vec![job("test", "success")])
+            .unwrap();
     }
     scene.add("failure", vec![job("test", "failure")]);
     let opened = scene.look().await.unwrap().opened;
@@ -197,7 +239,10 @@ async fn a_success_much_faster_than_usual_is_reported_and_ends_nothing() {
     scene.look().await.unwrap();
     assert!(!recovered(&scene, &opened[0]).await);
     let told = scene.messages().await;
-    assert!(told.len() == 1 && told[0].contains("much faster"), "{told:?}");
+    assert!(
+        told.len() == 1 && told[0].contains("much faster"),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,5 +262,9 @@ async fn the_error_of_a_failure_is_read_from_its_log_and_line_numbers_do_not_mat
         ..job("test", "failure")
     };
     scene.add("failure", vec![lost]);
-    assert_eq!(scene.look().await.unwrap().attached.len(), 1, "a lost log is no other error");
+    assert_eq!(
+        scene.look().await.unwrap().attached.len(),
+        1,
+        "a lost log is no other error"
+    );
 }
