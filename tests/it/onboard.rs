@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use caretaker::clock::{Millis, SystemClock};
 use caretaker::config::ServiceUrl;
 use caretaker::connector::Connector;
+use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::forge::{Forge, ForgeOptions, Moment, Plant, Planted, start};
 use caretaker::id::{OrganisationId, ProjectId};
@@ -44,17 +45,17 @@ fn connector(
     token: SecretString,
 ) -> Result<Arc<dyn Connector>, String> {
     let (owner, name) = full_name.split_once('/').unwrap();
-    let made = GithubConnector::new(GithubOptions {
+    let options = GithubOptions {
         api_url: base.to_owned(),
         web_url: base.to_owned(),
         git_url: base.to_owned(),
         owner: owner.to_owned(),
         name: name.to_owned(),
-        token,
+        credential: Arc::new(PersonalToken::new(token)),
         expected_repository_id: None,
         deadline: Duration::from_secs(20),
-        clock: Arc::new(SystemClock),
-    });
+    };
+    let made = GithubConnector::alone(options, Arc::new(SystemClock));
     made.map(|made| Arc::new(made) as Arc<dyn Connector>)
         .map_err(|error| error.to_string())
 }

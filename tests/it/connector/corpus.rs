@@ -23,12 +23,13 @@ async fn every_example_that_is_read_can_be_read() {
     let example = |name: &str| description["components"]["examples"][name]["value"].clone();
 
     let provider = saying(200, example("full-repository-default-response")).await;
-    let repository = provider.connector().repository().await.unwrap();
+    let own = Some("1296269");
+    let repository = provider.connector_of(own).repository().await.unwrap();
     assert_eq!(repository.full_name, "octocat/Hello-World");
     assert_eq!(repository.id, "1296269");
 
     let provider = saying(200, example("workflow-run-paginated")).await;
-    let runs = provider.connector().runs(1).await.unwrap().runs;
+    let runs = provider.connector_of(own).runs(1).await.unwrap().runs;
     assert_eq!((runs[0].id, runs[0].own_repository), (30_433_642, false));
 
     let provider = saying(200, example("job-paginated")).await;
@@ -128,8 +129,10 @@ async fn the_recorded_rename_is_followed_for_reading_alone() {
         .find(|step| step["path"] == "/repositories/1000" && step["method"] == "get");
     let found = found.unwrap()["response"].clone();
     let provider = Provider::start(move |asked| {
-        if asked.target == "/api/v3/repositories/1000" {
-            return json(200, &found);
+        match asked.target.as_str() {
+            "/api/v3/repositories/1000" => return json(200, &found),
+            target if target.contains("/git/ref/") => return json(404, &json!({})),
+            _ => {}
         }
         // The recorded address with this provider's own origin.
         let location = renamed["headers"]["location"].as_str().unwrap();
@@ -141,9 +144,10 @@ async fn the_recorded_rename_is_followed_for_reading_alone() {
         )
     })
     .await;
-    let mut options = provider.options();
-    options.expected_repository_id = Some("1000".to_owned());
-    let connector = caretaker::connector::github::GithubConnector::new(options).unwrap();
+    let connector = provider.connector_of(Some("1000"));
+    // That a branch is not there is believed once the repository is seen, which moved.
+    assert_eq!(connector.branch("gone").await.unwrap(), None);
+    assert_eq!(provider.count("GET"), 3);
     let repository = connector.repository().await.unwrap();
     assert_eq!(repository.id, "1000");
     assert!(

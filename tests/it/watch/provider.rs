@@ -138,7 +138,7 @@ impl Connector for Provider {
         let runs = runs.iter().skip(start).take(self.page_length);
         Ok(RunsPage {
             runs: runs.cloned().collect(),
-            unchanged: false,
+            ..RunsPage::default()
         })
     }
     async fn jobs(&self, run: u64, attempt: u64) -> Result<Vec<JobView>, ConnectorError> {
