@@ -1,4 +1,5 @@
 //! The GitHub connector against answers of every kind: honest, odd, hostile, cut short or absent.
+mod access;
 mod answers;
 mod budget;
 mod changes;
@@ -11,7 +12,7 @@ mod limits;
 mod listings;
 mod logs;
 mod odd;
-mod provider;
+pub(crate) mod provider;
 mod reports;
 mod setup;
 mod unchanged;

@@ -80,7 +80,7 @@ impl Api {
         format!("/repos/{}/{}{tail}", self.owner, self.name)
     }
 
-    fn address(&self, path: &str) -> String {
+    pub(super) fn address(&self, path: &str) -> String {
         let path = path.split('?').next().unwrap_or_default();
         format!("{}{path}", self.setting.api_text)
     }
@@ -248,15 +248,7 @@ impl Api {
                 return Ok(all);
             }
         }
-        Err(self.endless(action, pages))
-    }
-
-    /// The error that a list without an end is.
-    pub(super) fn endless(&self, action: &str, pages: u32) -> ConnectorError {
-        ConnectorError::Refused {
-            action: format!("{action} of {}", self.full_name()),
-            reason: format!("the list has not ended after {pages} pages of {PER_PAGE}"),
-        }
+        Err(endless(action, pages))
     }
 
     /// Reads a whole list in which every item must be understood.
@@ -323,6 +315,17 @@ impl Api {
     pub(super) async fn repository(&self) -> Result<wire::Repository, ConnectorError> {
         self.read(&format!("reading repository {}", self.full_name()), "")
             .await
+    }
+
+    /// Reads at a path that is not below the repository's name, and gives any answer.
+    pub(super) async fn outside(&self, action: &str, path: &str) -> Result<Answer, ConnectorError> {
+        let read = self.read_at(action, path, None).await?;
+        Ok(read.answer)
+    }
+
+    /// The registered number of the repository.
+    pub(super) fn number(&self) -> Option<&str> {
+        self.expected.as_deref()
     }
 
     /// Fails unless the repository can be seen and still is the registered one. Names can be given away; numbers cannot.
@@ -398,4 +401,12 @@ pub(super) fn more_may_follow(answer: &Answer, items: usize) -> bool {
         .header("link")
         .is_some_and(|link| link.contains("rel=\"next\""));
     items > 0 && (linked || items >= PER_PAGE)
+}
+
+/// The error that a list without an end is.
+pub(super) fn endless(action: &str, pages: u32) -> ConnectorError {
+    ConnectorError::Refused {
+        action: action.to_owned(),
+        reason: format!("the list has not ended after {pages} pages of {PER_PAGE}"),
+    }
 }

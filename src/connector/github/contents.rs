@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 
 use super::answer::{decoded, nonsense, required};
-use super::api::{Api, more_may_follow, page_tail};
+use super::api::{Api, endless, more_may_follow, page_tail};
 use super::path::{branch_tail, check_branch, encoded};
 use super::transport::Answer;
 use super::wire::{self, Item};
@@ -34,7 +34,7 @@ pub(super) async fn workflows(api: &Api) -> Result<Vec<WorkflowView>, ConnectorE
             return Ok(workflows);
         }
     }
-    Err(api.endless(&action, WORKFLOW_PAGES))
+    Err(endless(&action, WORKFLOW_PAGES))
 }
 
 fn listed(action: &str, answer: &Answer) -> Result<(WorkflowsPage, usize), ConnectorError> {

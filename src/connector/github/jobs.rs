@@ -1,7 +1,7 @@
 //! The jobs of a run.
 
 use super::answer::decoded;
-use super::api::{Api, more_may_follow, page_tail};
+use super::api::{Api, endless, more_may_follow, page_tail};
 use super::transport::Answer;
 use super::wire::{self, Item};
 use crate::connector::{ConnectorError, JobView};
@@ -41,7 +41,7 @@ pub(super) async fn jobs(
             return Ok(jobs);
         }
     }
-    Err(api.endless(&action, JOB_PAGES))
+    Err(endless(&action, JOB_PAGES))
 }
 
 fn understood(action: &str, answer: &Answer) -> Result<(JobsPage, usize), ConnectorError> {

@@ -8,6 +8,7 @@
 //! one redirect) → `call` (token, budget, repetition, deadline) → `transport` (one request, one answer). `client` is what all
 //! repositories share.
 
+mod access;
 mod answer;
 mod api;
 pub mod budget;
@@ -34,6 +35,7 @@ mod transport;
 mod trees;
 mod wire;
 
+pub use access::reach;
 pub use client::GithubClient;
 pub use options::{GithubOptions, GithubSetupError, check_token};
 
@@ -122,7 +124,8 @@ impl Connector for GithubConnector {
     }
 
     async fn access(&self) -> Result<Access, ConnectorError> {
-        Ok(Access::default())
+        let token = self.api.caller.token(Use::Read, Duration::ZERO).await?;
+        access::access(&self.api, access::Form::of(&token.secret)).await
     }
 
     async fn repository(&self) -> Result<RepositoryView, ConnectorError> {

@@ -115,7 +115,7 @@ impl Setting {
         check_name("owner", &options.owner)?;
         check_name("name", &options.name)?;
         if let Some(number) = &options.expected_repository_id
-            && number.parse::<u64>().is_err()
+            && (number.parse::<u64>().is_err() || number.starts_with('+'))
         {
             return Err(GithubSetupError::RepositoryNumber {
                 found: number.chars().take(40).collect(),

@@ -159,7 +159,7 @@ pub(super) async fn piece(
 }
 
 /// An error with its causes, each said once.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {

@@ -32,7 +32,22 @@ async fn the_link_is_fetched_without_the_token() {
     let asked = store.asked().remove(0);
     assert!(asked.all("authorization").is_empty(), "{asked:?}");
     assert!(asked.all("x-github-api-version").is_empty(), "{asked:?}");
+    assert_eq!(asked.all("accept"), ["*/*"], "{asked:?}");
     assert!(!format!("{asked:?}").contains(TOKEN));
+}
+
+#[tokio::test]
+async fn every_byte_of_a_short_log_arrives_as_it_is() {
+    let text: &[u8] = b"\xef\xbb\xbf2027-01-01T00:00:00.0000000Z \x1b[31mred\x1b[0m\r\n\xff\xfe\0\r\n\x1b]8;;x\x07\n\nend";
+    let store = Provider::start(move |_| Reply::Plain(200, Vec::new(), text.to_vec())).await;
+    let provider = linking_to(format!("{}/log", store.origin)).await;
+    let log = provider.connector().job_log(5, 1 << 20).await.unwrap();
+    let expected = JobLog::Text {
+        bytes: text.to_vec(),
+        omitted: 0,
+        cut: None,
+    };
+    assert_eq!(log, expected);
 }
 
 #[tokio::test]

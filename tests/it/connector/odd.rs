@@ -46,7 +46,7 @@ async fn what_cannot_be_judged_is_named() {
         ("run 3: ", "40 or 64"),
         ("run 4: ", "workflow_id is missing"),
         ("run without a number: ", "null"),
-        ("run without a number: ", "sequence"),
+        ("run without a number: ", "id is missing"),
     ];
     assert_eq!(page.left_out.len(), named.len());
     for (words, (number, fault)) in page.left_out.iter().zip(named) {

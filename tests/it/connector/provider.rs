@@ -10,29 +10,29 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-pub(super) const TOKEN: &str = "ghs_not-a-real-token";
-pub(super) const NOW: Millis = Millis(1_800_000_000_000);
+pub(crate) const TOKEN: &str = "ghs_not-a-real-token";
+pub(crate) const NOW: Millis = Millis(1_800_000_000_000);
 
 /// What was asked.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
-    pub(super) method: String,
+pub(crate) struct Asked {
+    pub(crate) method: String,
     /// Path and query as sent.
-    pub(super) target: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Asked {
     /// The path below the repository, by name or by number, without its query.
-    pub(super) fn tail(&self) -> &str {
+    pub(crate) fn tail(&self) -> &str {
         let path = self.target.split('?').next().unwrap_or_default();
         path.strip_prefix("/api/v3/repos/octo/widget")
             .or_else(|| path.strip_prefix("/api/v3/repositories/42"))
             .unwrap_or(path)
     }
 
-    pub(super) fn all(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         self.headers
             .iter()
             .filter(|(key, _)| key == name)
@@ -40,7 +40,7 @@ impl Asked {
             .collect()
     }
 
-    pub(super) fn query(&self, name: &str) -> Option<String> {
+    pub(crate) fn query(&self, name: &str) -> Option<String> {
         let url = url::Url::parse(&format!("http://x{}", self.target)).ok()?;
         let found = url.query_pairs().find(|(key, _)| key == name)?;
         Some(found.1.into_owned())
@@ -49,7 +49,7 @@ impl Asked {
 
 /// What is answered.
 #[derive(Debug, Clone)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// Status, further headers, body.
     Plain(u16, Vec<(&'static str, String)>, Vec<u8>),
     /// These bytes, then the end of the connection.
@@ -60,11 +60,11 @@ pub(super) enum Reply {
     Endless,
 }
 
-pub(super) fn json(status: u16, body: &Value) -> Reply {
+pub(crate) fn json(status: u16, body: &Value) -> Reply {
     Reply::Plain(status, Vec::new(), body.to_string().into_bytes())
 }
 
-pub(super) fn with_headers(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Reply {
+pub(crate) fn with_headers(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Reply {
     let headers = headers
         .iter()
         .map(|(name, value)| (*name, (*value).to_owned()))
@@ -75,15 +75,15 @@ pub(super) fn with_headers(status: u16, headers: &[(&'static str, &str)], body: 
 type Answers = dyn Fn(&Asked) -> Reply + Send + Sync;
 
 /// A server on loopback for as long as the test's runtime lives.
-pub(super) struct Provider {
-    pub(super) origin: String,
-    pub(super) clock: Arc<FixedClock>,
-    pub(super) client: GithubClient,
+pub(crate) struct Provider {
+    pub(crate) origin: String,
+    pub(crate) clock: Arc<FixedClock>,
+    pub(crate) client: GithubClient,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Provider {
-    pub(super) async fn start(answers: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answers: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -104,17 +104,17 @@ impl Provider {
         }
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
     /// How often something was asked with a method.
-    pub(super) fn count(&self, method: &str) -> usize {
+    pub(crate) fn count(&self, method: &str) -> usize {
         let asked = self.asked();
         asked.iter().filter(|asked| asked.method == method).count()
     }
 
-    pub(super) fn options(&self) -> GithubOptions {
+    pub(crate) fn options(&self) -> GithubOptions {
         GithubOptions {
             api_url: format!("{}/api/v3", self.origin),
             web_url: self.origin.clone(),
@@ -127,31 +127,31 @@ impl Provider {
         }
     }
 
-    pub(super) fn connector(&self) -> GithubConnector {
+    pub(crate) fn connector(&self) -> GithubConnector {
         self.made(self.options())
     }
 
     /// A connector that shares what all of this provider's share.
-    pub(super) fn made(&self, options: GithubOptions) -> GithubConnector {
+    pub(crate) fn made(&self, options: GithubOptions) -> GithubConnector {
         GithubConnector::new(&self.client, options).unwrap()
     }
 
     /// For a repository that was registered under this number, or under none.
-    pub(super) fn connector_of(&self, number: Option<&str>) -> GithubConnector {
+    pub(crate) fn connector_of(&self, number: Option<&str>) -> GithubConnector {
         self.made(GithubOptions {
             expected_repository_id: number.map(str::to_owned),
             ..self.options()
         })
     }
 
-    pub(super) fn connector_with(&self, credential: Arc<dyn TokenSource>) -> GithubConnector {
+    pub(crate) fn connector_with(&self, credential: Arc<dyn TokenSource>) -> GithubConnector {
         self.made(GithubOptions {
             credential,
             ..self.options()
         })
     }
 
-    pub(super) fn impatient_connector(&self) -> GithubConnector {
+    pub(crate) fn impatient_connector(&self) -> GithubConnector {
         self.made(GithubOptions {
             deadline: Duration::from_millis(150),
             ..self.options()
