@@ -42,6 +42,9 @@ pub struct Extraction {
     pub bytes: u64,
     /// Bytes that the cap left out.
     pub omitted: u64,
+    /// Why the end of the log could not be fetched, when it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
     /// Characters that were removed because they hide or reorder text; more than none makes the log suspicious.
     pub hidden_characters: u64,
     /// At most 200.

@@ -206,8 +206,9 @@ async fn register(
     store
         .ensure_organisation(&organisation, organisation.as_str(), now)
         .await?;
+    let client = assembly::github_client();
     let connect = |full_name: &str, token| {
-        let made = assembly::github(&configuration.github, full_name, token, None)?;
+        let made = assembly::github(&client, &configuration.github, full_name, token, None)?;
         Ok(Arc::new(made) as Arc<dyn Connector>)
     };
     let office = Office {

@@ -35,9 +35,19 @@ pub enum ConnectorError {
         /// When to try again.
         until: Millis,
     },
-    /// The credential is not accepted or lacks a permission.
+    /// The credential is not accepted: it ended, was revoked, or never was one.
     #[error(
-        "{action}: the provider refused the credential ({reason}); register the project again with a token that may do this"
+        "{action}: the provider does not accept the credential ({reason}); give the project another with `caretaker project credential ID --token-env VAR`"
+    )]
+    Unauthorised {
+        /// What was being done.
+        action: String,
+        /// The provider's words.
+        reason: String,
+    },
+    /// The credential is accepted, but lacks a permission.
+    #[error(
+        "{action}: the provider does not let the credential do this ({reason}); give it the permission that is missing, or the project one that has it with `caretaker project credential ID --token-env VAR`"
     )]
     Forbidden {
         /// What was being done.
@@ -141,6 +151,8 @@ pub struct RunsPage {
     pub runs: Arc<[RunView]>,
     /// The provider says that nothing has changed since this page was last read.
     pub unchanged: bool,
+    /// Runs on this page that cannot be judged, each in words, with its number where it has one; at most ten.
+    pub left_out: Arc<[String]>,
 }
 
 /// A workflow of the repository.
@@ -211,6 +223,9 @@ pub struct Usage {
     pub requests: u64,
     /// Those of them that were answered with "not modified", which cost nothing.
     pub unchanged: u64,
+    /// Those of them that repeated one that came to nothing.
+    #[serde(default)]
+    pub repeated: u64,
     /// Requests that the credential may send in the provider's window (an hour), when the provider says.
     pub limit: Option<u64>,
     /// How many of them are left.
@@ -256,12 +271,14 @@ pub struct JobView {
 /// What the provider says of a job's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobLog {
-    /// The text, capped: head and tail are kept, `omitted` bytes between them are not.
+    /// The text, capped: head, tail and the surroundings of errors are kept; a line of its own says where bytes are not.
     Text {
         /// The bytes kept.
         bytes: Vec<u8>,
         /// How many were left out.
         omitted: u64,
+        /// Why the end of the log is missing, when it is.
+        cut: Option<String>,
     },
     /// There is none: never made, expired or removed.
     Missing {

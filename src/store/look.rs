@@ -16,7 +16,7 @@ statements! {
         AND p.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM project_watch w WHERE w.project = p.id) \
         ON CONFLICT (project) DO NOTHING";
     /// Takes due projects. The conditions stand twice: they are asked again for a row that another process has just taken.
-    TAKE = "UPDATE project_watch SET lease_owner = $1, lease_until = $2, next_at = $2 WHERE next_at <= $3 \
+    TAKE_LOOKS = "UPDATE project_watch SET lease_owner = $1, lease_until = $2, next_at = $2 WHERE next_at <= $3 \
         AND (lease_owner IS NULL OR lease_owner = $1 OR lease_until <= $3) AND project IN \
         (SELECT w.project FROM project_watch w JOIN project p ON p.id = w.project WHERE p.state = 'confirmed' \
         AND p.removed_at IS NULL AND w.next_at <= $3 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $3) \
@@ -107,7 +107,7 @@ impl Store {
     ) -> Result<Vec<Look>, StoreError> {
         let mut work = self.writing("taking projects to look at").await?;
         work.execute(sqlx::query(ENTER).bind(now.0)).await?;
-        let take = sqlx::query(TAKE)
+        let take = sqlx::query(TAKE_LOOKS)
             .bind(owner)
             .bind(now.plus_seconds(LOOK_SECONDS).0)
             .bind(now.0)

@@ -354,9 +354,11 @@ impl Round<'_> {
         }
         let error = match self.connector.jobs(run.id, run.attempt).await {
             Ok(jobs) => return Ok(Some(classify(run, &jobs, self.base))),
-            Err(error @ (ConnectorError::Limited { .. } | ConnectorError::Forbidden { .. })) => {
-                return Err(self.provider(error));
-            }
+            Err(
+                error @ (ConnectorError::Limited { .. }
+                | ConnectorError::Unauthorised { .. }
+                | ConnectorError::Forbidden { .. }),
+            ) => return Err(self.provider(error)),
             Err(error) => error,
         };
         tracing::warn!(project = %self.project, run = run.id, %error, "the jobs of a run cannot be read");

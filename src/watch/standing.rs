@@ -37,7 +37,7 @@ pub fn of_error(project: &Project, error: &ConnectorError) -> Standing {
                     .to_owned(),
             ),
         ),
-        ConnectorError::Forbidden { reason, .. } if reason.starts_with("401") => (
+        ConnectorError::Unauthorised { .. } => (
             Condition::CredentialRefused,
             Some(format!("give it a token that is accepted: {token}")),
         ),

@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use caretaker::clock::{Millis, SystemClock};
 use caretaker::config::{Poll, ServiceUrl};
 use caretaker::connector::Connector;
+use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::forge::{Forge, ForgeOptions, Moment, Plant, Planted, start};
 use caretaker::id::{OrganisationId, ProjectId};
@@ -48,17 +49,17 @@ fn connector(
     token: SecretString,
 ) -> Result<Arc<dyn Connector>, String> {
     let (owner, name) = full_name.split_once('/').unwrap();
-    let made = GithubConnector::new(GithubOptions {
+    let options = GithubOptions {
         api_url: base.to_owned(),
         web_url: base.to_owned(),
         git_url: base.to_owned(),
         owner: owner.to_owned(),
         name: name.to_owned(),
-        token,
+        credential: Arc::new(PersonalToken::new(token)),
         expected_repository_id: None,
         deadline: Duration::from_secs(20),
-        clock: Arc::new(SystemClock),
-    });
+    };
+    let made = GithubConnector::alone(options, Arc::new(SystemClock));
     made.map(|made| Arc::new(made) as Arc<dyn Connector>)
         .map_err(|error| error.to_string())
 }
@@ -222,7 +223,7 @@ async fn nothing_is_watched_before_a_person_confirms_and_everything_after() {
     let connectors =
         Fixed(connector(bench.base.as_str(), "acme/percent", bench.registration().1).unwrap());
     let mut watch = watch_of(bench.store.clone(), Arc::new(connectors));
-    // Break it: let `TAKE` in the store take drafts too.
+    // Break it: let `TAKE_LOOKS` in the store take drafts too.
     assert_eq!(watch.round().await.unwrap(), []);
     assert!(
         bench

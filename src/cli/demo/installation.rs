@@ -121,8 +121,9 @@ async fn registered(
     planted: &Planted,
 ) -> anyhow::Result<Project> {
     let organisation = engine.keys.organisation();
+    let client = assembly::github_client();
     let connect = |full_name: &str, token: SecretString| {
-        let connector = assembly::github(&configuration.github, full_name, token, None)?;
+        let connector = assembly::github(&client, &configuration.github, full_name, token, None)?;
         Ok(Arc::new(connector) as Arc<dyn Connector>)
     };
     let office = Office {

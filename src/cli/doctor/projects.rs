@@ -136,7 +136,8 @@ async fn credential(
     }
     let number = Some(project.repository_id.clone());
     let github = &installation.configuration.github;
-    let access = match assembly::github(github, &project.full_name, token, number) {
+    let client = assembly::github_client();
+    let access = match assembly::github(&client, github, &project.full_name, token, number) {
         Ok(connector) => connector.access().await.map_err(|error| error.to_string()),
         Err(reason) => Err(reason),
     };

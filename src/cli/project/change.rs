@@ -75,9 +75,10 @@ impl<'a> Means<'a> {
     ) -> impl Fn(&Project, SecretString) -> Result<Arc<dyn Connector>, String> + Send + Sync + use<'a>
     {
         let github = &self.installation.configuration.github;
+        let client = assembly::github_client();
         move |project, token| {
             let number = Some(project.repository_id.clone());
-            let made = assembly::github(github, &project.full_name, token, number)?;
+            let made = assembly::github(&client, github, &project.full_name, token, number)?;
             Ok(Arc::new(made) as Arc<dyn Connector>)
         }
     }

@@ -12,11 +12,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-use super::answer::{decoded, limited_until, refusal};
+use super::answer::{decoded, refusal};
 use super::api::Api;
 use super::options::is_loopback;
 use super::path::branch_tail;
-use super::transport::{Answer, bare_client, chain};
+use super::transport::{Answer, chain, http_client};
 use crate::clock::Millis;
 use crate::connector::{Access, ConnectorError};
 
@@ -103,9 +103,7 @@ struct UserPermissions {
 
 pub(super) async fn access(api: &Api, form: Form) -> Result<Access, ConnectorError> {
     let said = api.outside(ACTION, FREE).await?;
-    let refused = matches!(said.status, StatusCode::UNAUTHORIZED)
-        || limited_until(&said, api.now()).is_some();
-    if refused || said.status.is_server_error() {
+    if said.status == StatusCode::UNAUTHORIZED || said.status.is_server_error() {
         return Err(refusal(ACTION, &api.address(FREE), &said, api.now()));
     }
     let scopes = said.header("x-oauth-scopes").map(scopes);
@@ -194,7 +192,7 @@ async fn of_probes(api: &Api, access: &mut Access, seen: &Seen) -> Result<(), Co
             continue;
         };
         let answer = api.answer(ACTION, &tail).await?;
-        if limited_until(&answer, api.now()).is_some() || answer.status.is_server_error() {
+        if answer.status.is_server_error() {
             return Err(api.refused(ACTION, &tail, &answer));
         }
         if answer.status == StatusCode::FORBIDDEN {
@@ -277,7 +275,7 @@ fn moment(header: &str) -> Option<Millis> {
 /// In words: the address cannot be used, or nothing answers there in time.
 pub async fn reach(api_url: &str, deadline: Duration) -> Result<Option<Millis>, String> {
     let base = Url::parse(api_url).map_err(|_| "it is no address".to_owned())?;
-    let client = bare_client(is_loopback(&base)).map_err(|error| chain(&error))?;
+    let client = http_client(is_loopback(&base))?;
     let address = format!("{}{FREE}", api_url.trim_end_matches('/'));
     let sent = client.get(address).timeout(deadline).send().await;
     let answer = sent.map_err(|error| chain(&error.without_url()))?;

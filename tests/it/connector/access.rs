@@ -1,9 +1,11 @@
 //! What the provider says of a credential, and what cannot be told.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use caretaker::clock::Millis;
-use caretaker::connector::github::{GithubConnector, GithubOptions, reach};
+use caretaker::connector::github::credential::PersonalToken;
+use caretaker::connector::github::reach;
 use caretaker::connector::{Access, Connector as _, ConnectorError};
 use serde_json::json;
 
@@ -21,11 +23,8 @@ fn repository(private: bool, push: bool) -> Reply {
 }
 
 async fn access_with(token: &str, provider: &Provider) -> Result<Access, ConnectorError> {
-    let options = GithubOptions {
-        token: token.to_owned().into(),
-        ..provider.options()
-    };
-    GithubConnector::new(options).unwrap().access().await
+    let credential = Arc::new(PersonalToken::new(token.to_owned().into()));
+    provider.connector_with(credential).access().await
 }
 
 /// A classic token with these scopes on a repository.
@@ -223,7 +222,10 @@ async fn a_refused_token_and_a_limit_are_errors_of_their_kind() {
         access_with("ghp_example", &provider).await.unwrap_err()
     };
     let error = refused(|| json(401, &json!({"message": "Bad credentials"}))).await;
-    assert!(matches!(error, ConnectorError::Forbidden { .. }), "{error}");
+    assert!(
+        matches!(error, ConnectorError::Unauthorised { .. }),
+        "{error}"
+    );
     assert!(!error.to_string().contains("ghp_example"));
     let error = refused(|| with_headers(429, &[("retry-after", "9")], &json!({}))).await;
     assert!(matches!(error, ConnectorError::Limited { .. }), "{error}");

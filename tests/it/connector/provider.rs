@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use caretaker::clock::{FixedClock, Millis};
-use caretaker::connector::github::{GithubConnector, GithubOptions};
-use secrecy::SecretString;
+use caretaker::connector::github::credential::{PersonalToken, TokenSource};
+use caretaker::connector::github::{GithubClient, GithubConnector, GithubOptions};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -24,10 +24,11 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The path below `/repos/octo/widget`, without its query.
+    /// The path below the repository, by name or by number, without its query.
     pub(crate) fn tail(&self) -> &str {
         let path = self.target.split('?').next().unwrap_or_default();
         path.strip_prefix("/api/v3/repos/octo/widget")
+            .or_else(|| path.strip_prefix("/api/v3/repositories/42"))
             .unwrap_or(path)
     }
 
@@ -76,6 +77,8 @@ type Answers = dyn Fn(&Asked) -> Reply + Send + Sync;
 /// A server on loopback for as long as the test's runtime lives.
 pub(crate) struct Provider {
     pub(crate) origin: String,
+    pub(crate) clock: Arc<FixedClock>,
+    pub(crate) client: GithubClient,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
@@ -91,7 +94,14 @@ impl Provider {
                 tokio::spawn(serve(stream, Arc::clone(&answers), Arc::clone(&record)));
             }
         });
-        Self { origin, asked }
+        let clock = Arc::new(FixedClock::at(NOW));
+        Self {
+            origin,
+            // Without randomness nothing pauses before it is repeated.
+            client: GithubClient::new(clock.clone(), || 0),
+            clock,
+            asked,
+        }
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
@@ -111,23 +121,41 @@ impl Provider {
             git_url: self.origin.clone(),
             owner: "octo".to_owned(),
             name: "widget".to_owned(),
-            token: SecretString::from(TOKEN),
+            credential: Arc::new(PersonalToken::new(TOKEN.into())),
             expected_repository_id: Some("42".to_owned()),
             deadline: Duration::from_secs(20),
-            clock: Arc::new(FixedClock::at(NOW)),
         }
     }
 
     pub(crate) fn connector(&self) -> GithubConnector {
-        GithubConnector::new(self.options()).unwrap()
+        self.made(self.options())
+    }
+
+    /// A connector that shares what all of this provider's share.
+    pub(crate) fn made(&self, options: GithubOptions) -> GithubConnector {
+        GithubConnector::new(&self.client, options).unwrap()
+    }
+
+    /// For a repository that was registered under this number, or under none.
+    pub(crate) fn connector_of(&self, number: Option<&str>) -> GithubConnector {
+        self.made(GithubOptions {
+            expected_repository_id: number.map(str::to_owned),
+            ..self.options()
+        })
+    }
+
+    pub(crate) fn connector_with(&self, credential: Arc<dyn TokenSource>) -> GithubConnector {
+        self.made(GithubOptions {
+            credential,
+            ..self.options()
+        })
     }
 
     pub(crate) fn impatient_connector(&self) -> GithubConnector {
-        let options = GithubOptions {
+        self.made(GithubOptions {
             deadline: Duration::from_millis(150),
             ..self.options()
-        };
-        GithubConnector::new(options).unwrap()
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use caretaker::approve::Principal;
 use caretaker::clock::{FixedClock, Millis};
 use caretaker::config::ServiceUrl;
 use caretaker::connector::Connector;
+use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::id::{OrganisationId, ProjectId};
 use caretaker::onboard::{
@@ -96,17 +97,17 @@ fn connector(
     token: SecretString,
 ) -> Result<Arc<dyn Connector>, String> {
     let (owner, name) = full_name.split_once('/').unwrap();
-    let made = GithubConnector::new(GithubOptions {
+    let options = GithubOptions {
         api_url: format!("{origin}/api/v3"),
         web_url: origin.to_owned(),
         git_url: origin.to_owned(),
         owner: owner.to_owned(),
         name: name.to_owned(),
-        token,
+        credential: Arc::new(PersonalToken::new(token)),
         expected_repository_id: number,
         deadline: std::time::Duration::from_secs(20),
-        clock: Arc::new(FixedClock::at(NOW)),
-    });
+    };
+    let made = GithubConnector::alone(options, Arc::new(FixedClock::at(NOW)));
     made.map(|made| Arc::new(made) as Arc<dyn Connector>)
         .map_err(|error| error.to_string())
 }

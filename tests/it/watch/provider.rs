@@ -155,6 +155,7 @@ impl Connector for Provider {
         Ok(RunsPage {
             runs: runs.into(),
             unchanged,
+            ..RunsPage::default()
         })
     }
     async fn jobs(&self, run: u64, attempt: u64) -> Result<Vec<JobView>, ConnectorError> {

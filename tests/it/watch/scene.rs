@@ -8,6 +8,7 @@ use caretaker::change::Sha256Digest;
 use caretaker::clock::{Clock, FixedClock, Millis};
 use caretaker::config::Poll;
 use caretaker::connector::Connector;
+use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::forge::{
     FileEdit, Forge, ForgeOptions, NewJob, NewRun, NewStep, RepositoryHandle, Sources, start_with,
@@ -206,18 +207,17 @@ fn connector(
 ) -> Arc<dyn Connector> {
     let base = base.to_owned();
     let clock: Arc<dyn Clock> = Arc::<FixedClock>::clone(clock);
-    let made = GithubConnector::new(GithubOptions {
+    let options = GithubOptions {
         api_url: base.clone(),
         web_url: base.clone(),
         git_url: base,
         owner: "acme".to_owned(),
         name: "widget".to_owned(),
-        token: token.to_owned().into(),
+        credential: Arc::new(PersonalToken::new(token.to_owned().into())),
         expected_repository_id: Some(project.repository_id.clone()),
         deadline: Duration::from_secs(20),
-        clock,
-    });
-    Arc::new(made.unwrap())
+    };
+    Arc::new(GithubConnector::alone(options, clock).unwrap())
 }
 
 async fn confirmed(store: &Store, repository: &RepositoryHandle, forge: &Forge) -> Project {

@@ -240,6 +240,7 @@ impl Connector for Memory {
         Ok(JobLog::Text {
             bytes: sums::LOG.as_bytes().to_vec(),
             omitted: 0,
+            cut: None,
         })
     }
 
