@@ -2,6 +2,7 @@
 //! confirms the draft, and only then the project is watched.
 
 mod address;
+pub mod app;
 mod confirm;
 mod error;
 mod register;

@@ -5,8 +5,10 @@
 
 mod answer;
 mod api;
+pub mod app;
 mod checks;
 mod commits;
+pub mod credential;
 mod landed;
 mod landing_place;
 mod live;

@@ -151,7 +151,7 @@ fn check_name(which: &'static str, found: &str) -> Result<(), GithubSetupError> 
     })
 }
 
-fn check_base(which: &'static str, text: &str, schemes: &[&str]) -> Result<Url, GithubSetupError> {
+pub(super) fn check_base(which: &'static str, text: &str, schemes: &[&str]) -> Result<Url, GithubSetupError> {
     let refuse = |address: String, reason: &str| {
         Err(GithubSetupError::Address {
             which,

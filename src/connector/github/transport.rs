@@ -18,7 +18,7 @@ use super::log::HeadAndTail;
 use super::options::{GithubOptions, GithubSetupError, Setting, is_loopback};
 
 /// The version of the interface, named in this one place.
-const API_VERSION: &str = "2022-11-28";
+pub(super) const API_VERSION: &str = "2022-11-28";
 const MEDIA_TYPE: &str = "application/vnd.github+json";
 const AGENT: &str = concat!("caretaker/", env!("CARGO_PKG_VERSION"));
 
