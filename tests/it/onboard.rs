@@ -62,10 +62,10 @@ fn connector(
 impl Bench {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let forge = start(ForgeOptions {
-            directory: folder.path().join("forge"),
-            listen: ([127, 0, 0, 1], 0).into(),
-        })
+        let forge = start(ForgeOptions::new(
+            folder.path().join("forge"),
+            ([127, 0, 0, 1], 0).into(),
+        ))
         .await
         .unwrap();
         let planted = forge.plant(Plant::RedTest).unwrap();

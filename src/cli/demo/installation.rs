@@ -41,10 +41,10 @@ pub(super) struct Stage {
 }
 
 pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Stage> {
-    let forge = start(ForgeOptions {
-        directory: home.join("forge"),
-        listen: ([127, 0, 0, 1], 0).into(),
-    })
+    let forge = start(ForgeOptions::new(
+        home.join("forge"),
+        ([127, 0, 0, 1], 0).into(),
+    ))
     .await?;
     let planted = forge.plant(match scenario {
         Scenario::Fix | Scenario::Tampered => Plant::RedTest,

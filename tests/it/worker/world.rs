@@ -125,10 +125,7 @@ impl Setting {
 impl World {
     pub(crate) async fn new(setting: Setting) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let options = ForgeOptions {
-            directory: home.path().join("forge"),
-            listen: ([127, 0, 0, 1], 0).into(),
-        };
+        let options = ForgeOptions::new(home.path().join("forge"), ([127, 0, 0, 1], 0).into());
         let forge = start(options).await.unwrap();
         let planted = match setting.seed {
             Seed::Plant(plant) => forge.plant(plant).unwrap(),
