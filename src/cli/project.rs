@@ -1,5 +1,6 @@
 //! `caretaker project`.
 
+mod health;
 mod show;
 
 use std::fs::File;
@@ -58,6 +59,12 @@ pub(super) struct RegisterArguments {
     /// What is watched.
     #[arg(long, value_enum, default_value_t = Watched::Ci)]
     watch: Watched,
+    /// The health checks, as a JSON list; with `--watch health`.
+    #[arg(long, value_name = "JSON", conflicts_with = "health_file")]
+    health: Option<String>,
+    /// The health checks, in a JSON or YAML file; without either, those of the configuration.
+    #[arg(long, value_name = "FILE")]
+    health_file: Option<PathBuf>,
     /// The rules file; without it, starter rules that a person should replace.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
@@ -76,7 +83,7 @@ pub(super) struct RegisterArguments {
 enum Watched {
     /// CI runs.
     Ci,
-    /// Health endpoints; not available yet.
+    /// Health endpoints.
     Health,
 }
 
@@ -134,7 +141,9 @@ pub(super) fn run(command: &ProjectCommand, config: Option<&Path>) -> anyhow::Re
             ProjectCommand::Show(arguments) => {
                 let (store, organisation) = installation.open_database().await?;
                 let project = onboard::find(&store, &organisation, &arguments.project).await?;
-                print(&show::one(&project, arguments.json))
+                let rows = store.health_of(&organisation, &project.id).await?;
+                let checks = health::standings(&project, &rows);
+                print(&show::one(&project, &checks, arguments.json))
             }
             ProjectCommand::Pause(arguments) => {
                 let (store, organisation) = installation.open_database().await?;
@@ -170,6 +179,7 @@ async fn register(
         Some(path) => (read(path, "rules")?, path.display().to_string()),
         None => (STARTER_RULES.into(), STARTER_NAME.to_owned()),
     };
+    let checks = health::given(configuration, arguments)?;
     let intent = match &arguments.intent {
         Some(path) => String::from_utf8(read(path, "intent")?).with_context(|| {
             format!(
@@ -204,6 +214,7 @@ async fn register(
             Watched::Ci => WatchMode::Ci,
             Watched::Health => WatchMode::Health,
         },
+        health: &checks,
         rules: &rules,
         rules_file: &rules_file,
         intent: &intent,
@@ -284,7 +295,7 @@ fn print_registered(registered: &Registered, as_json: bool) -> anyhow::Result<()
 
 fn say(project: &Project, what: &str, as_json: bool) -> anyhow::Result<()> {
     if as_json {
-        return print(&show::one(project, true));
+        return print(&show::one(project, &[], true));
     }
     print(&format!(
         "{} {} {what}",

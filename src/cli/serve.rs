@@ -14,7 +14,7 @@ use super::{Verdict, print};
 use crate::config::Configuration;
 use crate::signer::{Keyring, system_randomness, trust_history};
 use crate::store::Store;
-use crate::watch;
+use crate::watch::{self, health::HealthWatch};
 use crate::web::{self, WebState};
 use crate::worker;
 
@@ -92,12 +92,13 @@ async fn start(
     // Made before anything runs: what is missing here ends the command with nothing begun.
     let engine =
         assembly::engine(configuration, store, Arc::clone(&keys), public_url.clone()).await?;
+    let health = assembly::health(configuration, &engine)?;
     say_what_confines(&engine);
     if let Some((listener, address, store)) = pages {
         say_where(&address)?;
         running.pages(listener, &store, &keys, Some(public_url));
     }
-    running.work(&Arc::new(engine), configuration);
+    running.work(&Arc::new(engine), configuration, health);
     Ok(())
 }
 
@@ -179,7 +180,12 @@ impl Running {
     }
 
     /// Watches and works.
-    pub(super) fn work(&mut self, engine: &Arc<worker::Engine>, configuration: &Configuration) {
+    fn work(
+        &mut self,
+        engine: &Arc<worker::Engine>,
+        configuration: &Configuration,
+        health: HealthWatch,
+    ) {
         for number in 0..WORKERS {
             let (engine, stop) = (Arc::clone(engine), self.stop.clone());
             let name = format!("{}-{number}", std::process::id());
@@ -191,6 +197,11 @@ impl Running {
         let connectors = Arc::clone(&engine.connectors);
         let (schedule, stop) = (configuration.poll.schedule.clone(), self.stop.clone());
         let store = engine.store.clone();
+        let health_stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            watch::health::run(health, health_stop).await;
+            Ok(())
+        });
         self.tasks.spawn(async move {
             watch::run(store, connectors, schedule, system_randomness, stop).await;
             Ok(())

@@ -9,7 +9,7 @@ use crate::approve::Principal;
 use crate::attest::keys::Fill;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
-use crate::config::{RulesFileError, ServiceUrl, rules_from_yaml};
+use crate::config::{HealthCheck, RulesFileError, ServiceUrl, rules_from_yaml};
 use crate::connector::Connector;
 use crate::gate::Rules;
 use crate::id::{OrganisationId, ProjectId};
@@ -45,6 +45,8 @@ pub struct Registration<'a> {
     pub token: SecretString,
     /// What is watched.
     pub watch: WatchMode,
+    /// The health checks; none unless they are watched.
+    pub health: &'a [HealthCheck],
     /// The rules and settings: the exact bytes of a YAML file.
     pub rules: &'a [u8],
     /// The name of that file in messages.
@@ -75,9 +77,7 @@ pub async fn register(
     fill: Fill<'_>,
     now: Millis,
 ) -> Result<Registered, OnboardError> {
-    if registration.watch == WatchMode::Health {
-        return Err(OnboardError::HealthUnavailable);
-    }
+    let health = health(registration)?;
     let repository = Repository::parse(registration.url, office.web_url)?;
     let (source, rules) = checked_rules(registration)?;
     check_intent(registration.intent)?;
@@ -104,7 +104,7 @@ pub async fn register(
         created_at: now,
         confirmed_at: None,
         watch: registration.watch,
-        health: "[]".to_owned(),
+        health,
         schedule: None,
         removed_at: None,
         organisation: office.organisation.clone(),
@@ -118,6 +118,23 @@ pub async fn register(
         project,
         warnings: warnings(&rules, registration.intent),
     })
+}
+
+/// The health checks as they are stored: with every default written out, so that a person confirms what will be done.
+fn health(registration: &Registration<'_>) -> Result<String, OnboardError> {
+    let problem = match (registration.watch, registration.health.is_empty()) {
+        (WatchMode::Health, true) => {
+            "--watch health needs at least one check; give them with --health or --health-file, or under health in the configuration"
+        }
+        (WatchMode::Ci, false) => {
+            "health checks are given, but CI runs are watched; add --watch health"
+        }
+        _ => {
+            return serde_json::to_string(registration.health)
+                .map_err(|error| OnboardError::HealthText(error.to_string()));
+        }
+    };
+    Err(OnboardError::Health { problem })
 }
 
 /// The rules' text and the rules, exactly as the worker will read them.

@@ -5,7 +5,7 @@ use super::statement::statements;
 use super::{Store, StoreError, Work, value};
 use crate::clock::Millis;
 use crate::id::{IncidentId, OrganisationId, ProjectId};
-use crate::incident::{AuditEvent, Fact, Failure, Notice, NoticeEvent, Stage};
+use crate::incident::{AuditEvent, Fact, Failure, FailureKind, Notice, NoticeEvent, Stage};
 
 statements! {
     /// A failed job is turned into an incident once.
@@ -247,6 +247,14 @@ impl Work {
 
 /// One line about a failure, for people.
 fn described(project: &Project, failure: &Failure) -> String {
+    if failure.kind == FailureKind::Health {
+        let name = failure.job.as_deref().unwrap_or_default();
+        let url = failure.url.as_deref().unwrap_or("no address");
+        return format!(
+            "{}: health check {name} fails ({url}, commit {})",
+            project.full_name, failure.commit
+        );
+    }
     let job = match &failure.job {
         Some(job) => format!("job {job:?}"),
         None => "a run without jobs".to_owned(),

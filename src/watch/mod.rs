@@ -2,6 +2,7 @@
 //! from the provider and writes what was observed, `round` does so for every project, for as long as caretaker runs.
 
 mod classify;
+pub mod health;
 mod plan;
 mod poll;
 mod record;

@@ -15,7 +15,7 @@ use crate::connector::ConnectorError;
 use crate::gate::Rules;
 use crate::id::{Entropy, IncidentId, ProjectId};
 use crate::incident::AuditEvent;
-use crate::store::{Project, Store, StoreError};
+use crate::store::{Project, Store, StoreError, WatchMode};
 use crate::worker::Connectors;
 
 /// How long to wait when the database does not even tell the time, in milliseconds.
@@ -85,7 +85,8 @@ impl Watch {
     /// # Errors
     /// The projects cannot be read.
     pub async fn round(&mut self) -> Result<Vec<(ProjectId, PollReport)>, StoreError> {
-        let projects = self.store.watched_projects().await?;
+        let mut projects = self.store.watched_projects().await?;
+        projects.retain(|project| project.watch == WatchMode::Ci);
         self.projects
             .retain(|id, _| projects.iter().any(|project| project.id == *id));
         let mut reports = Vec::new();

@@ -137,6 +137,7 @@ async fn registered(
         url: &url,
         token: SecretString::from(forge.token().to_owned()),
         watch: WatchMode::Ci,
+        health: &[],
         rules: RULES.as_bytes(),
         rules_file: "the demo's rules",
         intent: INTENT,

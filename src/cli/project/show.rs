@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::health::Standing;
 use crate::attest::text::shown;
 use crate::store::Project;
 
@@ -27,9 +28,12 @@ pub(super) fn list(projects: &[Project], as_json: bool) -> String {
 }
 
 /// One project whole.
-pub(super) fn one(project: &Project, as_json: bool) -> String {
+pub(super) fn one(project: &Project, checks: &[Standing], as_json: bool) -> String {
     if as_json {
         let mut document = summary(project);
+        if !checks.is_empty() {
+            document["health"] = checks.iter().map(Standing::json).collect();
+        }
         document["rules"] = project.rules.as_str().into();
         document["intent"] = project.intent.as_str().into();
         return document.to_string();
@@ -54,6 +58,7 @@ pub(super) fn one(project: &Project, as_json: bool) -> String {
         .iter()
         .map(|(name, value)| format!("{name:<13}{value}"))
         .collect();
+    text.extend(checks.iter().flat_map(Standing::lines));
     for (name, body) in [("rules", &project.rules), ("intent", &project.intent)] {
         text.push(format!("\n{name}:"));
         // Line by line: what a stranger wrote must not steer the terminal.
