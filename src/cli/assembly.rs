@@ -155,7 +155,7 @@ pub(super) fn address_rules(configuration: &Configuration) -> AddressRules {
 pub(super) fn self_check_targets(configuration: &Configuration) -> Vec<url::Url> {
     let configured = &configuration.health.self_check;
     if configured.is_empty() {
-        return vec![configuration.github.api_url.url().clone()];
+        return vec![configuration.github.web_url.url().clone()];
     }
     configured
         .iter()

@@ -33,6 +33,8 @@ statements! {
     /// Ends the claim and changes nothing else.
     RELEASE_HEALTH = "UPDATE health_watch SET next_at = $1, lease_owner = NULL, lease_until = NULL \
         WHERE project = $2 AND name = $3 AND lease_owner = $4";
+    /// Ends every claim of a name; the checks are due as they were.
+    GIVE_BACK_HEALTH = "UPDATE health_watch SET lease_owner = NULL, lease_until = NULL WHERE lease_owner = $1";
     /// How the endpoints of a project stand.
     HEALTH_OF = "SELECT h.name, h.state, h.next_at FROM health_watch h JOIN project p ON p.id = h.project \
         WHERE p.organisation = $1 AND h.project = $2 ORDER BY h.name";
@@ -177,6 +179,14 @@ impl Store {
             .bind(&claim.name)
             .bind(&claim.owner);
         work.execute(release).await?;
+        work.commit().await
+    }
+
+    /// Gives back every check that was claimed under this name, due as it was.
+    pub async fn give_back_health(&self, owner: &str) -> Result<(), StoreError> {
+        let mut work = self.writing("giving health checks back").await?;
+        work.execute(sqlx::query(GIVE_BACK_HEALTH).bind(owner))
+            .await?;
         work.commit().await
     }
 

@@ -8,6 +8,7 @@ mod checks;
 mod command;
 mod judging;
 mod probing;
+mod reach;
 mod server;
 mod state;
 mod story;

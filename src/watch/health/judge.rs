@@ -80,7 +80,7 @@ fn json(expect: &Expectation, document: Option<&Value>) -> Option<String> {
     };
     expect.json.iter().find_map(|expected| {
         let found = expected.path.find(document);
-        let path = &expected.path;
+        let path = shown(&expected.path.to_string());
         match (&expected.equals, found) {
             (_, None) => Some(format!("there is no {path} in the body")),
             (None, Some(Value::Null)) => Some(format!("{path} is null")),

@@ -9,5 +9,5 @@ mod tell;
 
 pub use judge::judge;
 pub use reach::SelfCheck;
-pub use round::{Checked, HealthWatch, round, run};
+pub use round::{Checked, HealthWatch, HealthWatchError, round, run};
 pub use state::{HealthState, Last, LastResult, Outcome, Phase, StateError, Transition, advance};

@@ -5,22 +5,20 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use url::Url;
 
-use crate::clock::Millis;
 use crate::probe::Probe;
 
 /// How long a target may take.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// For how long an answer stands for other checks that fail meanwhile, in milliseconds.
-const STANDS: i64 = 5_000;
 
 /// Targets that have nothing to do with each other nor with what is watched. When none of them answers, the outage is ours.
 pub struct SelfCheck {
     probe: Arc<dyn Probe>,
     targets: Vec<Url>,
-    /// When it was last found out, and how it was. The lock is held while asking: many checks that fail at once ask once.
-    known: Mutex<Option<(Millis, bool)>>,
+    /// When it was last asked, and what came of it. The lock is held while asking: of many checks that fail together, one asks.
+    known: Mutex<Option<(Instant, bool)>>,
 }
 
 impl SelfCheck {
@@ -33,19 +31,22 @@ impl SelfCheck {
         }
     }
 
-    /// Whether any target answers.
-    pub async fn reaches_anything(&self, now: Millis) -> bool {
+    /// Whether any target answers, asked after a check has failed: what was found out before that says nothing about it.
+    pub async fn reaches_anything(&self) -> bool {
         if self.targets.is_empty() {
             return true;
         }
+        let failed = Instant::now();
         let mut known = self.known.lock().await;
-        if let Some((at, reached)) = *known
-            && (0..STANDS).contains(&now.0.saturating_sub(at.0))
+        // Break it: let an answer stand for some seconds; an outage of ours that begins in between is then an endpoint's.
+        if let Some((asked, reached)) = *known
+            && asked >= failed
         {
             return reached;
         }
+        let asked = Instant::now();
         let reached = self.ask().await;
-        *known = Some((now, reached));
+        *known = Some((asked, reached));
         reached
     }
 

@@ -1,8 +1,8 @@
 //! Asking whatever is due. Several processes share the checks: each is claimed before it is made, and what it came to is kept
 //! only while the claim holds.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -17,14 +17,15 @@ use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::config::{HealthCheck, health_checks};
 use crate::id::{Entropy, ProjectId};
+use crate::incident::AuditEvent;
 use crate::probe::{Probe, Question};
 use crate::store::{HealthClaim, Project, Store, StoreError};
 use crate::worker::Connectors;
 
 /// Checks that one process makes at a time.
-const AT_ONCE: usize = 32;
+const AT_ONCE: usize = 64;
 /// How long a claim lasts: longer than the longest timeout, the self-check and what is told after it.
-const LEASE: Duration = Duration::from_mins(3);
+const LEASE: Duration = Duration::from_mins(2);
 /// How often due checks are looked for.
 const TICK: Duration = Duration::from_secs(1);
 /// How often new checks are looked for, in milliseconds.
@@ -41,7 +42,20 @@ pub struct HealthWatch {
     connectors: Arc<dyn Connectors>,
     probe: Arc<dyn Probe>,
     reach: Arc<SelfCheck>,
+    /// What kept a check from being made or told when it was last tried, so that one that lasts is recorded once.
+    troubles: Arc<Mutex<BTreeMap<(ProjectId, String), String>>>,
     pub(super) random: fn(&mut [u8]) -> Result<(), FillError>,
+}
+
+/// Why nothing is asked.
+#[derive(Debug, thiserror::Error)]
+pub enum HealthWatchError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No random bytes.
+    #[error(transparent)]
+    Random(#[from] FillError),
 }
 
 /// A check that was made.
@@ -55,16 +69,17 @@ pub struct Checked {
     pub outcome: Outcome,
 }
 
-/// Makes every check that is due, and waits until they are done. What goes wrong with one is logged, written into the
-/// project's history, and does not keep the others from being made.
+/// Makes every check that is due, and waits until they are done. What goes wrong with one is logged, and does not keep the
+/// others from being made.
 ///
 /// # Errors
-/// The database does not say what is due.
-pub async fn round(watch: &HealthWatch, now: Millis) -> Result<Vec<Checked>, StoreError> {
+/// The database does not say what is due, or there are no random bytes for a name.
+pub async fn round(watch: &HealthWatch, now: Millis) -> Result<Vec<Checked>, HealthWatchError> {
     watch.plan(now).await?;
+    let name = watch.name()?;
     let mut done = Vec::new();
     let mut tasks = JoinSet::new();
-    while watch.start(&mut tasks, now).await? > 0 {
+    while watch.start(&name, &mut tasks, now).await? > 0 {
         while let Some(checked) = tasks.join_next().await {
             done.extend(checked.ok().flatten());
         }
@@ -73,13 +88,12 @@ pub async fn round(watch: &HealthWatch, now: Millis) -> Result<Vec<Checked>, Sto
     Ok(done)
 }
 
-/// Makes checks when they are due, until told to stop. A check under way is dropped then, and made again when its claim ends.
+/// Makes checks when they are due, until told to stop. A check under way is dropped then and given back.
 pub async fn run(watch: HealthWatch, stop: CancellationToken) {
+    let mut running = Running::default();
     let watching = async {
-        let mut tasks = JoinSet::new();
-        let mut planned = None;
         loop {
-            let ticked = watch.tick(&mut tasks, &mut planned).await;
+            let ticked = running.tick(&watch).await;
             let pause = ticked.map_or_else(
                 |error| {
                     tracing::error!(%error, "health checks cannot be made");
@@ -95,11 +109,61 @@ pub async fn run(watch: HealthWatch, stop: CancellationToken) {
         () = stop.cancelled() => {}
         () = watching => {}
     }
+    running.end(&watch).await;
+}
+
+/// What one process is at.
+#[derive(Default)]
+struct Running {
+    tasks: JoinSet<Option<Checked>>,
+    /// The names under which it claimed what may still be under way.
+    names: Vec<String>,
+    /// When new checks were last looked for, and whether there were any to make at all.
+    planned: Option<(Millis, bool)>,
+}
+
+impl Running {
+    async fn tick(&mut self, watch: &HealthWatch) -> Result<(), HealthWatchError> {
+        while let Some(ended) = self.tasks.try_join_next() {
+            if let Err(error) = ended {
+                tracing::error!(%error, "a health check broke off");
+            }
+        }
+        if self.tasks.is_empty() {
+            self.names.clear();
+        }
+        let now = watch.store.now().await?;
+        let fresh = |at: Millis| (0..PLAN_EVERY).contains(&now.0.saturating_sub(at.0));
+        let any = match self.planned {
+            Some((at, any)) if fresh(at) => any,
+            _ => watch.plan(now).await?,
+        };
+        if self.planned.is_none_or(|(at, _)| !fresh(at)) {
+            self.planned = Some((now, any));
+        }
+        if any {
+            let name = watch.name()?;
+            if watch.start(&name, &mut self.tasks, now).await? > 0 {
+                self.names.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops what is under way and gives it back, so that whoever comes next need not wait for the claims to end.
+    async fn end(&mut self, watch: &HealthWatch) {
+        self.tasks.shutdown().await;
+        for name in &self.names {
+            if let Err(error) = watch.store.give_back_health(name).await {
+                tracing::warn!(%error, "health checks cannot be given back; their claims end by themselves");
+            }
+        }
+    }
 }
 
 impl HealthWatch {
     /// A watch of this process; `random` fills a buffer for identifiers.
-    pub const fn new(
+    pub fn new(
         store: Store,
         connectors: Arc<dyn Connectors>,
         probe: Arc<dyn Probe>,
@@ -111,33 +175,23 @@ impl HealthWatch {
             connectors,
             probe,
             reach,
+            troubles: Arc::default(),
             random,
         }
     }
 
-    async fn tick(
-        &self,
-        tasks: &mut JoinSet<Option<Checked>>,
-        planned: &mut Option<Millis>,
-    ) -> Result<(), StoreError> {
-        while let Some(ended) = tasks.try_join_next() {
-            if let Err(error) = ended {
-                tracing::error!(%error, "a health check broke off");
-            }
-        }
-        let now = self.store.now().await?;
-        if planned.is_none_or(|at| !(0..PLAN_EVERY).contains(&now.0.saturating_sub(at.0))) {
-            self.plan(now).await?;
-            *planned = Some(now);
-        }
-        self.start(tasks, now).await.map(drop)
+    /// A name of its own for one claim.
+    fn name(&self) -> Result<String, FillError> {
+        let mut entropy = Entropy::default();
+        (self.random)(&mut entropy)?;
+        Ok(format!("health-{}", hex::encode(entropy)))
     }
 
-    /// Plans checks of projects that were confirmed since.
-    async fn plan(&self, now: Millis) -> Result<(), StoreError> {
+    /// Plans checks of projects that were confirmed since. Says whether there is any project to watch.
+    async fn plan(&self, now: Millis) -> Result<bool, StoreError> {
         let projects = self.store.health_projects().await?;
         if projects.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let known: BTreeSet<_> = self.store.health_names().await?.into_iter().collect();
         let mut missing = Vec::new();
@@ -149,15 +203,16 @@ impl HealthWatch {
                     .filter(|check| !known.contains(check)),
             );
         }
-        if missing.is_empty() {
-            return Ok(());
+        if !missing.is_empty() {
+            self.store.add_health(&missing, now).await?;
         }
-        self.store.add_health(&missing, now).await
+        Ok(true)
     }
 
     /// Claims checks that are due, as many as may run beside those that do, and begins them. Says how many.
     async fn start(
         &self,
+        name: &str,
         tasks: &mut JoinSet<Option<Checked>>,
         now: Millis,
     ) -> Result<usize, StoreError> {
@@ -165,13 +220,7 @@ impl HealthWatch {
         if room == 0 {
             return Ok(0);
         }
-        let mut entropy = Entropy::default();
-        if let Err(error) = (self.random)(&mut entropy) {
-            tracing::error!(%error, "health checks cannot be claimed");
-            return Ok(0);
-        }
-        let owner = format!("health-{}", hex::encode(entropy));
-        let claims = self.store.claim_health(&owner, now, LEASE, room).await?;
+        let claims = self.store.claim_health(name, now, LEASE, room).await?;
         let count = claims.len();
         for claim in claims {
             let watch = self.clone();
@@ -189,7 +238,8 @@ impl HealthWatch {
                 outcome,
             }),
             Err(trouble) => {
-                tracing::warn!(project = %claim.project, check = claim.name, "a health check cannot be made: {trouble}");
+                self.note_trouble(&claim, format!("not asked: {trouble}"), now)
+                    .await;
                 let later = now.plus_millis(AFTER_TROUBLE);
                 if let Err(error) = self.store.release_health(&claim, later).await {
                     tracing::error!(%error, "a health check cannot be given back; its claim ends by itself");
@@ -235,10 +285,15 @@ impl HealthWatch {
             .await;
         while let Some(transition) = state.owed().first().cloned() {
             if let Err(trouble) = self.tell(&endpoint, &transition, now).await {
-                tracing::warn!(project = %project.id, check = check.name, "told later: {trouble}");
+                self.note_trouble(claim, format!("not told yet: {trouble}"), now)
+                    .await;
                 break;
             }
             state.told();
+        }
+        if state.owed().is_empty() {
+            self.troubles()
+                .remove(&(claim.project.clone(), claim.name.clone()));
         }
         let next_at = next_at(check, claim, now);
         let rested = self
@@ -247,6 +302,32 @@ impl HealthWatch {
             .await
             .map_err(words)?;
         Ok(rested.then_some(outcome))
+    }
+
+    fn troubles(&self) -> std::sync::MutexGuard<'_, BTreeMap<(ProjectId, String), String>> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What keeps a check from being made or told stands in the history, once while it lasts.
+    async fn note_trouble(&self, claim: &HealthClaim, trouble: String, now: Millis) {
+        tracing::warn!(project = %claim.project, check = claim.name, "{trouble}");
+        let key = (claim.project.clone(), claim.name.clone());
+        let known = self.troubles().insert(key, trouble.clone());
+        if known.as_ref() == Some(&trouble) {
+            return;
+        }
+        let event = AuditEvent {
+            kind: "health-trouble",
+            detail: format!("{}: {trouble}", claim.name),
+        };
+        let (organisation, project) = (&claim.organisation, Some(&claim.project));
+        let recorded = self
+            .store
+            .record(organisation, None, project, &event, now)
+            .await;
+        if let Err(error) = recorded {
+            tracing::error!(%error, "the project's history cannot be written");
+        }
     }
 
     async fn ask(&self, check: &HealthCheck, before: &HealthState, now: Millis) -> Outcome {
@@ -265,9 +346,7 @@ impl HealthWatch {
         let answered = asked.is_ok_and(|answer| answer.authentic);
         match outcome {
             Outcome::Failed { reason, .. }
-                if !answered
-                    && before.heeds_failures()
-                    && !self.reach.reaches_anything(now).await =>
+                if !answered && before.heeds_failures() && !self.reach.reaches_anything().await =>
             {
                 Outcome::OurOutage { reason }
             }
@@ -309,7 +388,9 @@ fn names(health: &str) -> Vec<String> {
         name: String,
     }
     let named: Vec<Named> = serde_json::from_str(health).unwrap_or_default();
-    named.into_iter().map(|named| named.name).collect()
+    let names = named.into_iter().map(|named| named.name);
+    // One odd name must not keep every other check from being planned.
+    names.filter(|name| !name.contains('\0')).collect()
 }
 
 /// When a check is made again: after its interval, a tenth more or less, so that checks that began together do not stay

@@ -32,7 +32,7 @@ fn a_check_with_everything_reads_back_as_it_was() {
   expect:
     status: [200, "204-206"]
     body_matches: '"state":\s*"ok"'
-    json: [{path: $.parts[0].state, equals: ok}, {path: '$["a name"]'}]
+    json: [{path: "$.parts[0].state", equals: ok}, {path: '$["a name"]'}]
     certificate_days: 0
     latency: 2s
   interval: 30s

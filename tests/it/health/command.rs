@@ -151,13 +151,10 @@ async fn checks_come_from_the_command_line_a_file_or_the_configuration() {
         let mut all = vec!["--watch", "health"];
         all.extend(arguments);
         let draft = desk.register(&all).await.json();
-        let shown = desk
-            .place
-            .run(&["project", "show", draft["id"].as_str().unwrap(), "--json"]);
-        shown.await.json()["health"][0]["name"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+        let id = draft["id"].as_str().unwrap();
+        let shown = desk.place.run(&["project", "show", id, "--json"]).await;
+        let name = shown.json()["health"][0]["name"].clone();
+        name.as_str().unwrap().to_owned()
     };
     assert_eq!(name(&[]).await, "configured");
     desk.place.write(

@@ -76,7 +76,7 @@ fn each_expectation_has_its_words() {
     the body is not JSON
     there is no $.state in the body
     $.state is null
-    $.state is "\u{1b}[2Jdown", expected "ok"
+    $.state is "\u001b[2Jdown", expected "ok"
     $.off is 1, expected null
     $.n is 9007199254740992, expected 9007199254740993
     "#);

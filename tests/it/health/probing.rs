@@ -259,13 +259,14 @@ async fn redirects_end() {
     assert_eq!((asked.status, asked.body.len()), (302, 0));
 }
 
-#[tokio::test]
-async fn whatever_a_server_writes_ends_in_bounded_time_and_memory() {
-    let probe = probe(LOCAL, Names::none());
-    let patience = Duration::from_millis(500);
+/// A name, a way to send, and what is sent.
+type Odd = (&'static str, fn(Vec<u8>) -> Reply, Vec<u8>);
+
+/// What servers write that are no honest servers.
+fn odd_replies() -> Vec<Odd> {
     let ok = b"HTTP/1.1 200 OK\r\n".to_vec();
     let chunk = |text: &str| [&ok[..], text.as_bytes()].concat();
-    let replies: Vec<(&str, fn(Vec<u8>) -> Reply, Vec<u8>)> = vec![
+    vec![
         (
             "garbage",
             Reply::Bytes,
@@ -328,8 +329,14 @@ async fn whatever_a_server_writes_ends_in_bounded_time_and_memory() {
             Reply::Bytes,
             b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
         ),
-    ];
-    for (what, how, bytes) in replies {
+    ]
+}
+
+#[tokio::test]
+async fn whatever_a_server_writes_ends_in_bounded_time_and_memory() {
+    let probe = probe(LOCAL, Names::none());
+    let patience = Duration::from_millis(500);
+    for (what, how, bytes) in odd_replies() {
         let server = Server::start(move |_| how(bytes.clone())).await;
         let begun = Instant::now();
         let asked = ask_with(

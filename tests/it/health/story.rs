@@ -379,6 +379,7 @@ on_both! {
         world.watched_once().await;
         world.connectors.open.store(false, Ordering::SeqCst);
         assert_eq!(world.minute().await, []);
+        assert_eq!(world.history().await, ["health-trouble"]);
         world.connectors.open.store(true, Ordering::SeqCst);
         let store = world.engine.store.clone();
         store.set_project_state(&world.project, ProjectState::Paused).await.unwrap();
