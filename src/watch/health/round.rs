@@ -260,13 +260,13 @@ impl HealthWatch {
         let check = checks.iter().find(|check| check.name == claim.name);
         let check = check.ok_or("the project has no such check any more")?;
         // Opens the project's credential, which opens only for what a person confirmed.
-        // Break it: ask without it; whoever writes into the database then decides what is asked.
+        // Break it: ask before it; whoever writes into the database then decides what is asked.
         let connector = self.connectors.of(&project).await?;
         let before = HealthState::from_text(&claim.state).map_err(|error| error.to_string())?;
         let outcome = self.ask(check, &before, now).await;
         let (mut state, transitions) = advance(&before, check, &outcome, now);
         let text = |state: &HealthState| state.to_text().map_err(|error| error.to_string());
-        // Break it: tell first and keep afterwards; a process that ends in between tells it again.
+        // Kept before it is told: a process that ends in between finds it owed, with the same number.
         if !transitions.is_empty()
             && !self
                 .store
