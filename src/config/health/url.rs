@@ -38,6 +38,12 @@ impl HealthUrl {
     pub const fn url(&self) -> &Url {
         &self.0
     }
+
+    /// The address without its query, for a link.
+    pub fn without_query(&self) -> &str {
+        let whole = self.0.as_str();
+        whole.split_once('?').map_or(whole, |(address, _)| address)
+    }
 }
 
 impl FromStr for HealthUrl {
@@ -64,11 +70,8 @@ impl FromStr for HealthUrl {
 
 impl fmt::Display for HealthUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = self.0.as_str();
-        match whole.split_once('?') {
-            Some((shown, _)) => write!(f, "{shown}?…"),
-            None => f.write_str(whole),
-        }
+        let query = if self.0.query().is_some() { "?…" } else { "" };
+        write!(f, "{}{query}", self.without_query())
     }
 }
 

@@ -263,7 +263,7 @@ impl HealthWatch {
         // Break it: ask before it; whoever writes into the database then decides what is asked.
         let connector = self.connectors.of(&project).await?;
         let before = HealthState::from_text(&claim.state).map_err(|error| error.to_string())?;
-        let outcome = self.ask(check, &before, now).await;
+        let outcome = self.ask(check, &before, now).await?;
         let (mut state, transitions) = advance(&before, check, &outcome, now);
         let text = |state: &HealthState| state.to_text().map_err(|error| error.to_string());
         // Kept before it is told: a process that ends in between finds it owed, with the same number.
@@ -330,7 +330,12 @@ impl HealthWatch {
         }
     }
 
-    async fn ask(&self, check: &HealthCheck, before: &HealthState, now: Millis) -> Outcome {
+    async fn ask(
+        &self,
+        check: &HealthCheck,
+        before: &HealthState,
+        now: Millis,
+    ) -> Result<Outcome, String> {
         let follows = !check.expect.status.include_redirects();
         let question = Question {
             method: &check.method(),
@@ -341,17 +346,20 @@ impl HealthWatch {
             body: check.reads_body().then_some(BODY_BYTES),
         };
         let asked = self.probe.ask(&question).await;
-        let outcome = judge(check, &asked, now);
         // Who proved to be the endpoint has answered through our connection: that is no outage of ours.
-        let answered = asked.is_ok_and(|answer| answer.authentic);
-        match outcome {
+        let answered = asked.as_ref().is_ok_and(|answer| answer.authentic);
+        let check = check.clone();
+        // On a thread of its own: an expression over a large body takes its time, which others must not wait for.
+        let judging = tokio::task::spawn_blocking(move || judge(&check, &asked, now));
+        let outcome = judging.await.map_err(|error| error.to_string())?;
+        Ok(match outcome {
             Outcome::Failed { reason, .. }
                 if !answered && before.heeds_failures() && !self.reach.reaches_anything().await =>
             {
                 Outcome::OurOutage { reason }
             }
             other => other,
-        }
+        })
     }
 
     /// The first check of an outage of our own stands in the history.

@@ -85,7 +85,7 @@ impl HealthWatch {
             job_id: None,
             run_id: outage,
             attempt: 1,
-            url: Some(check.url.to_string()),
+            url: Some(check.url.without_query().to_owned()),
         };
         let mut entropy = Entropy::default();
         (self.random)(&mut entropy).map_err(|error| error.to_string())?;
