@@ -147,7 +147,34 @@ fn every_way_to_write_an_address_in_a_url_is_the_same_address() {
     }
 }
 
+/// Addresses near the ranges that matter, and others.
+fn near() -> impl Strategy<Value = Ipv4Addr> {
+    let first = prop::sample::select(vec![
+        0_u8, 10, 100, 127, 168, 169, 172, 192, 198, 203, 224, 255,
+    ]);
+    let second = prop_oneof![
+        any::<u8>(),
+        prop::sample::select(vec![0_u8, 16, 18, 31, 51, 63, 64, 88, 127, 168, 254])
+    ];
+    prop_oneof![
+        (first, second, any::<u8>(), any::<u8>())
+            .prop_map(|(a, b, c, d)| Ipv4Addr::new(a, b, c, d)),
+        any::<u32>().prop_map(Ipv4Addr::from),
+    ]
+}
+
 proptest! {
+    /// The standard library knows some of these ranges too, from another hand.
+    #[test]
+    fn what_the_standard_library_calls_no_public_host_is_not_asked(address in near()) {
+        let never = address.is_link_local() || address.is_multicast() || address.is_broadcast()
+            || address.is_documentation() || address.is_unspecified();
+        let ours = address.is_private() || address.is_loopback();
+        prop_assert!(!never || EVERYTHING.refusal(address.into()).is_some());
+        prop_assert!(!ours || NOTHING_MORE.refusal(address.into()).is_some());
+        prop_assert!(!ours || EVERYTHING.refusal(address.into()).is_none());
+    }
+
     #[test]
     fn an_address_inside_another_is_judged_as_itself(bits in any::<u32>()) {
         let inner = Ipv4Addr::from(bits);
