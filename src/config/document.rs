@@ -87,11 +87,28 @@ impl GithubSection {
 }
 
 /// When CI runs are looked at.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Poll {
-    /// The schedule.
-    pub schedule: PollSchedule,
+    /// Fixed moments. Without them the pace follows what happens: see the next three.
+    pub schedule: Option<PollSchedule>,
+    /// How often a repository is looked at while nothing runs, in seconds.
+    pub quiet_seconds: u32,
+    /// How often while something runs.
+    pub busy_seconds: u32,
+    /// Requests an hour that a repository may cost, those answered "not modified" included; above that, looks are put off.
+    pub requests_per_hour: u32,
+}
+
+impl Default for Poll {
+    fn default() -> Self {
+        Self {
+            schedule: None,
+            quiet_seconds: 60,
+            busy_seconds: 20,
+            requests_per_hour: 120,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -268,6 +285,18 @@ pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
             "approvals.link_ttl_seconds",
             format!("{ttl} is not between 1 and {LONGEST_LINK_SECONDS} (thirty days)"),
         ));
+    }
+    let poll = &document.poll;
+    let paces = [
+        ("poll.quiet_seconds", poll.quiet_seconds, 3600),
+        ("poll.busy_seconds", poll.busy_seconds, 3600),
+        ("poll.requests_per_hour", poll.requests_per_hour, 100_000),
+    ];
+    if let Some((key, found, most)) = paces
+        .into_iter()
+        .find(|(_, found, most)| *found == 0 || found > most)
+    {
+        return Err((key, format!("{found} is not between 1 and {most}")));
     }
     if document.approvals.timeout_seconds == 0 {
         return Err((

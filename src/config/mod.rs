@@ -37,7 +37,7 @@ pub use rules_file::{RulesFileError, read_rules, rules_from_yaml};
 pub use schedule::{PollSchedule, ScheduleError};
 pub use secret::{SecretError, SecretSource};
 pub use source::{MAXIMUM_FILE_BYTES, SourceError};
-pub use yaml::YamlError;
+pub use yaml::{YamlError, yaml_value};
 
 use document::Document;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 
 use crate::approve::Binding;
 use crate::change::Oid;
@@ -155,8 +156,56 @@ pub struct WorkflowView {
     pub state: String,
 }
 
+/// How a watched repository can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    /// It answers.
+    #[default]
+    Fine,
+    /// The credential is not accepted: revoked, expired or mistyped.
+    CredentialRefused,
+    /// The credential lacks a permission.
+    PermissionMissing,
+    /// It has another name now.
+    Renamed,
+    /// It has another owner now.
+    Transferred,
+    /// It is read-only.
+    Archived,
+    /// The provider switched it off.
+    Disabled,
+    /// It is gone, or hidden from this credential.
+    Absent,
+    /// A limit of the provider; looked at again when it ends.
+    Limited,
+    /// The provider does not answer.
+    Unreachable,
+    /// The provider answers nonsense, or something of our own fails.
+    Failing,
+}
+
+impl Condition {
+    /// The word used in tables, pages and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::CredentialRefused => "credential-refused",
+            Self::PermissionMissing => "permission-missing",
+            Self::Renamed => "renamed",
+            Self::Transferred => "transferred",
+            Self::Archived => "archived",
+            Self::Disabled => "disabled",
+            Self::Absent => "absent",
+            Self::Limited => "limited",
+            Self::Unreachable => "unreachable",
+            Self::Failing => "failing",
+        }
+    }
+}
+
 /// What calls to the provider have cost so far, and what is left. Counts are since this process began.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Requests sent for this repository.
     pub requests: u64,
@@ -185,6 +234,8 @@ pub struct Access {
     pub missing: Vec<String>,
     /// What it may do and need not.
     pub unneeded: Vec<String>,
+    /// What cannot be told of a credential of this kind, in words.
+    pub untold: Vec<String>,
     /// When it ends.
     pub expires_at: Option<Millis>,
 }

@@ -154,9 +154,14 @@ fn without_a_file_everything_lies_in_the_home() {
         "https://api.github.com"
     );
     assert_eq!(configuration.approvals.link_ttl_seconds, 86_400);
+    assert_eq!(configuration.poll.schedule, None);
     assert_eq!(
-        configuration.poll.schedule,
-        "*/30 * * * * *".parse().unwrap()
+        (
+            configuration.poll.quiet_seconds,
+            configuration.poll.busy_seconds,
+            configuration.poll.requests_per_hour
+        ),
+        (60, 20, 120)
     );
     assert_eq!(configuration.agent.adapter, None);
 }

@@ -1,4 +1,5 @@
 //! The GitHub connector against answers of every kind: honest, odd, hostile, cut short or absent.
+mod access;
 mod answers;
 mod changes;
 mod comparison;
@@ -7,6 +8,6 @@ mod demands;
 mod landing;
 mod listings;
 mod logs;
-mod provider;
+pub(crate) mod provider;
 mod setup;
 mod world;

@@ -8,6 +8,7 @@ use url::Url;
 
 use super::answer::{broken, decoded, item, nonsense, refusal};
 use super::options::{GithubOptions, GithubSetupError, Setting};
+use super::path::encoded;
 use super::transport::{Answer, Broken, LogAnswer, Transport};
 use super::wire;
 use crate::clock::{Clock, Millis};
@@ -53,7 +54,7 @@ impl Api {
         format!("/repos/{}/{}{tail}", self.owner, self.name)
     }
 
-    fn address(&self, path: &str) -> String {
+    pub(super) fn address(&self, path: &str) -> String {
         let path = path.split('?').next().unwrap_or_default();
         format!("{}{path}", self.setting.api_text)
     }
@@ -224,6 +225,40 @@ impl Api {
     pub(super) async fn repository(&self) -> Result<wire::Repository, ConnectorError> {
         self.read(&format!("reading repository {}", self.full_name()), "")
             .await
+    }
+
+    /// The registered repository as it is, whatever it is called today: by its name, and by its number where the name leads
+    /// nowhere or to another repository, which may have been given it.
+    pub(super) async fn registered_repository(&self) -> Result<wire::Repository, ConnectorError> {
+        let named = self.repository().await;
+        let Some(number) = &self.expected else {
+            return named;
+        };
+        match named {
+            Ok(found) if found.id.map(|id| id.to_string()).as_ref() == Some(number) => Ok(found),
+            Ok(_) | Err(ConnectorError::Absent { .. }) => self.by_number(number).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn by_number(&self, number: &str) -> Result<wire::Repository, ConnectorError> {
+        let action = format!("reading repository {} by its number", self.full_name());
+        let path = format!("/repositories/{}", encoded(number));
+        let answer = self.outside(&action, &path).await?;
+        if answer.status != StatusCode::OK {
+            return Err(refusal(&action, &self.address(&path), &answer, self.now()));
+        }
+        decoded(&action, &answer.body)
+    }
+
+    /// Reads once at a path that is not below the repository's name, and gives any answer.
+    pub(super) async fn outside(&self, action: &str, path: &str) -> Result<Answer, ConnectorError> {
+        self.send(action, Method::GET, path, None).await
+    }
+
+    /// The registered number of the repository.
+    pub(super) fn number(&self) -> Option<&str> {
+        self.expected.as_deref()
     }
 
     /// Fails unless the repository can be seen and still is the registered one. Names can be given away; numbers cannot.

@@ -3,6 +3,7 @@
 //! Own calls and own tolerant readings of the answers; octocrab only carries the credential. Nothing is retried, followed,
 //! cached or guessed here: what to do about a failure is the worker's business.
 
+mod access;
 mod answer;
 mod api;
 mod checks;
@@ -21,6 +22,7 @@ mod transport;
 mod trees;
 mod wire;
 
+pub use access::reach;
 pub use options::{GithubOptions, GithubSetupError};
 
 use async_trait::async_trait;
@@ -75,12 +77,12 @@ impl Connector for GithubConnector {
     }
 
     async fn access(&self) -> Result<Access, ConnectorError> {
-        Ok(Access::default())
+        access::access(&self.api, access::Form::of(&self.token)).await
     }
 
     async fn repository(&self) -> Result<RepositoryView, ConnectorError> {
         let action = format!("reading repository {}", self.api.full_name());
-        let repository = self.api.repository().await?;
+        let repository = self.api.registered_repository().await?;
         Ok(RepositoryView {
             id: required(&action, "id", repository.id)?.to_string(),
             full_name: required(&action, "full_name", repository.full_name)?,

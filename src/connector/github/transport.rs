@@ -184,7 +184,7 @@ impl Transport {
 }
 
 /// A client that follows nothing and repeats nothing.
-fn bare_client(loopback: bool) -> Result<reqwest::Client, reqwest::Error> {
+pub(super) fn bare_client(loopback: bool) -> Result<reqwest::Client, reqwest::Error> {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Losing the race to another thread leaves a provider installed, which is all that is needed.
         drop(rustls::crypto::ring::default_provider().install_default());
@@ -280,7 +280,7 @@ fn cut_short(error: &dyn std::error::Error) -> Broken {
 }
 
 /// An error with its causes, each said once.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {

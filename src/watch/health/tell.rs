@@ -86,11 +86,12 @@ impl HealthWatch {
             run_id: outage,
             attempt: 1,
             url: Some(check.url.without_query().to_owned()),
+            detail: Some(reason.to_owned()),
         };
         let mut entropy = Entropy::default();
         (self.random)(&mut entropy).map_err(|error| error.to_string())?;
         let id = IncidentId::new(now, entropy);
-        let observed = self.store.observe(project, &failure, &id, now).await;
+        let observed = self.store.observe(project, &failure, None, &id, now).await;
         match observed.map_err(|error| error.to_string())? {
             Observed::Opened(incident) => {
                 tracing::info!(project = %project.id, check = check.name, %incident, "an outage became an incident");

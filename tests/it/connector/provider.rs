@@ -10,28 +10,28 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-pub(super) const TOKEN: &str = "ghs_not-a-real-token";
-pub(super) const NOW: Millis = Millis(1_800_000_000_000);
+pub(crate) const TOKEN: &str = "ghs_not-a-real-token";
+pub(crate) const NOW: Millis = Millis(1_800_000_000_000);
 
 /// What was asked.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
-    pub(super) method: String,
+pub(crate) struct Asked {
+    pub(crate) method: String,
     /// Path and query as sent.
-    pub(super) target: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Asked {
     /// The path below `/repos/octo/widget`, without its query.
-    pub(super) fn tail(&self) -> &str {
+    pub(crate) fn tail(&self) -> &str {
         let path = self.target.split('?').next().unwrap_or_default();
         path.strip_prefix("/api/v3/repos/octo/widget")
             .unwrap_or(path)
     }
 
-    pub(super) fn all(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         self.headers
             .iter()
             .filter(|(key, _)| key == name)
@@ -39,7 +39,7 @@ impl Asked {
             .collect()
     }
 
-    pub(super) fn query(&self, name: &str) -> Option<String> {
+    pub(crate) fn query(&self, name: &str) -> Option<String> {
         let url = url::Url::parse(&format!("http://x{}", self.target)).ok()?;
         let found = url.query_pairs().find(|(key, _)| key == name)?;
         Some(found.1.into_owned())
@@ -48,7 +48,7 @@ impl Asked {
 
 /// What is answered.
 #[derive(Debug, Clone)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// Status, further headers, body.
     Plain(u16, Vec<(&'static str, String)>, Vec<u8>),
     /// These bytes, then the end of the connection.
@@ -59,11 +59,11 @@ pub(super) enum Reply {
     Endless,
 }
 
-pub(super) fn json(status: u16, body: &Value) -> Reply {
+pub(crate) fn json(status: u16, body: &Value) -> Reply {
     Reply::Plain(status, Vec::new(), body.to_string().into_bytes())
 }
 
-pub(super) fn with_headers(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Reply {
+pub(crate) fn with_headers(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Reply {
     let headers = headers
         .iter()
         .map(|(name, value)| (*name, (*value).to_owned()))
@@ -74,13 +74,13 @@ pub(super) fn with_headers(status: u16, headers: &[(&'static str, &str)], body: 
 type Answers = dyn Fn(&Asked) -> Reply + Send + Sync;
 
 /// A server on loopback for as long as the test's runtime lives.
-pub(super) struct Provider {
-    pub(super) origin: String,
+pub(crate) struct Provider {
+    pub(crate) origin: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Provider {
-    pub(super) async fn start(answers: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answers: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -94,17 +94,17 @@ impl Provider {
         Self { origin, asked }
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
     /// How often something was asked with a method.
-    pub(super) fn count(&self, method: &str) -> usize {
+    pub(crate) fn count(&self, method: &str) -> usize {
         let asked = self.asked();
         asked.iter().filter(|asked| asked.method == method).count()
     }
 
-    pub(super) fn options(&self) -> GithubOptions {
+    pub(crate) fn options(&self) -> GithubOptions {
         GithubOptions {
             api_url: format!("{}/api/v3", self.origin),
             web_url: self.origin.clone(),
@@ -118,11 +118,11 @@ impl Provider {
         }
     }
 
-    pub(super) fn connector(&self) -> GithubConnector {
+    pub(crate) fn connector(&self) -> GithubConnector {
         GithubConnector::new(self.options()).unwrap()
     }
 
-    pub(super) fn impatient_connector(&self) -> GithubConnector {
+    pub(crate) fn impatient_connector(&self) -> GithubConnector {
         let options = GithubOptions {
             deadline: Duration::from_millis(150),
             ..self.options()

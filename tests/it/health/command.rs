@@ -95,7 +95,7 @@ async fn an_endpoint_that_goes_down_is_one_incident_that_closes_when_it_is_back(
     let opened = desk.inbox.wait_for("incident-opened", &serving).await;
     let text = opened["text"].as_str().unwrap();
     assert!(
-        text.contains("health check site fails") && !text.contains("hunter2"),
+        text.contains("site: status 503, expected 200-299 (health)") && !text.contains("hunter2"),
         "{text}"
     );
     let incident = opened["incident"].as_str().unwrap();
@@ -202,8 +202,10 @@ async fn checks_come_from_the_command_line_a_file_or_the_configuration() {
 async fn doctor_says_whether_the_targets_of_the_self_check_answer() {
     let there = Server::start(|_| answer("200 OK", "", "")).await;
     let gone = Server::start(|_| super::server::Reply::Bytes(Vec::new())).await;
+    let base = there.url("");
     let said = async |targets: &[String]| {
-        let configuration = json!({"health_self_check": targets}).to_string();
+        let provider = json!({"api_url": base, "web_url": base, "git_url": base});
+        let configuration = json!({"github": provider, "health_self_check": targets}).to_string();
         let place = Place::with(&configuration);
         let ran = place.run(&["doctor", "--json"]).await;
         let document: Value = serde_json::from_str(&ran.out).unwrap();

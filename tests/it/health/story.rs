@@ -235,13 +235,13 @@ on_both! {
         world.minutes(20, 503).await;
         assert_eq!(world.inbox.events(), ["incident-opened"]);
         let text = world.inbox.0.lock().unwrap()[0]["text"].as_str().unwrap().to_owned();
-        let tip = world.planted.repository.tip("main").unwrap();
-        let url = world.endpoint.url("/health");
-        assert_eq!(text, format!("acme/sums: health check site fails ({url}, commit {tip})"));
+        assert_eq!(text, "acme/sums: site: status 503, expected 200-299 (health)");
         let incidents = world.incidents().await;
         let failure = &incidents[0].failure;
         assert_eq!((incidents.len(), incidents[0].stage), (1, Stage::Detected));
         assert_eq!((failure.kind, failure.job.as_deref()), (FailureKind::Health, Some("site")));
+        assert_eq!(failure.commit.to_string(), world.planted.repository.tip("main").unwrap().to_string());
+        assert_eq!(failure.url.as_deref(), Some(world.endpoint.url("/health").as_str()));
         assert_eq!(incidents[0].wait, None);
 
         // Half a recovery changes nothing, a whole one ends it.

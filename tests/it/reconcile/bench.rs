@@ -51,10 +51,10 @@ impl Bench {
     /// A repository with `before`, and pull request 1 whose one commit makes these edits. Its check succeeds.
     pub(super) async fn new(before: &[(&str, FileEdit)], edits: &[(&str, FileEdit)]) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let forge = start(ForgeOptions {
-            directory: home.path().join("forge"),
-            listen: ([127, 0, 0, 1], 0).into(),
-        })
+        let forge = start(ForgeOptions::new(
+            home.path().join("forge"),
+            ([127, 0, 0, 1], 0).into(),
+        ))
         .await
         .unwrap();
         let repository = forge.create_repository("acme", "widget", before).unwrap();

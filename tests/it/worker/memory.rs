@@ -372,6 +372,7 @@ impl Watching {
             attempt: 1,
             commit: memory.tip("main").unwrap(),
             url: None,
+            detail: None,
         };
         let incident = observed(&engine, &project, &failure).await;
         let watching = Self {

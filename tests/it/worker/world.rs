@@ -125,10 +125,7 @@ impl Setting {
 impl World {
     pub(crate) async fn new(setting: Setting) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let options = ForgeOptions {
-            directory: home.path().join("forge"),
-            listen: ([127, 0, 0, 1], 0).into(),
-        };
+        let options = ForgeOptions::new(home.path().join("forge"), ([127, 0, 0, 1], 0).into());
         let forge = start(options).await.unwrap();
         let planted = match setting.seed {
             Seed::Plant(plant) => forge.plant(plant).unwrap(),
@@ -332,7 +329,7 @@ pub(crate) async fn confirmed(
 /// The incident that a failure becomes.
 pub(crate) async fn observed(engine: &Engine, project: &Project, failure: &Failure) -> IncidentId {
     let incident = IncidentId::new(NOW, [1; 10]);
-    let observed = engine.store.observe(project, failure, &incident, NOW);
+    let observed = engine.store.observe(project, failure, None, &incident, NOW);
     observed.await.map(drop).unwrap();
     incident
 }
@@ -362,5 +359,6 @@ pub(crate) async fn failure(connector: &Arc<dyn Connector>, run: u64) -> Failure
         attempt: run.attempt,
         commit: run.head_commit,
         url: run.url,
+        detail: None,
     }
 }
