@@ -19,9 +19,11 @@ use crate::connector::github::{GithubClient, GithubConnector, GithubOptions, che
 use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
 use crate::onboard::draft_digest;
+use crate::probe::{AddressRules, HttpProbe, Probe, SystemLookup};
 use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
+use crate::watch::health::{HealthWatch, SelfCheck};
 use crate::worker::{Connectors, Engine, Settings, Time, Tools};
 use crate::workspace::Identity;
 
@@ -137,6 +139,52 @@ fn notifiers(configuration: &Configuration) -> anyhow::Result<Notifiers> {
 /// What all connectors of this process share. To be made once.
 pub(super) fn github_client() -> GithubClient {
     GithubClient::of_system(Arc::new(SystemClock))
+}
+
+/// Asks endpoints as configured. What it needs and is missing (root certificates, say) is an error here.
+pub(super) fn probe(configuration: &Configuration) -> anyhow::Result<Arc<HttpProbe>> {
+    let lookup = Arc::new(SystemLookup);
+    let rules = address_rules(configuration);
+    Ok(Arc::new(HttpProbe::new(rules, lookup, &[])?))
+}
+
+/// Which addresses endpoints may have.
+pub(super) fn address_rules(configuration: &Configuration) -> AddressRules {
+    let addresses = &configuration.health.addresses;
+    AddressRules {
+        private: addresses.private.allows(),
+        loopback: addresses.loopback.allows(),
+    }
+}
+
+/// What is asked when a check fails; unless configured, the hosting service, which a worker must reach anyway.
+pub(super) fn self_check_targets(configuration: &Configuration) -> Vec<url::Url> {
+    let configured = &configuration.health.self_check;
+    if configured.is_empty() {
+        return vec![configuration.github.web_url.url().clone()];
+    }
+    configured
+        .iter()
+        .map(|target| target.url().clone())
+        .collect()
+}
+
+/// The watch over endpoints.
+pub(super) fn health(
+    configuration: &Configuration,
+    engine: &Engine,
+) -> anyhow::Result<HealthWatch> {
+    let probe = probe(configuration)?;
+    let targets = self_check_targets(configuration);
+    let reach = SelfCheck::new(Arc::clone(&probe) as Arc<dyn Probe>, targets);
+    let (store, connectors) = (engine.store.clone(), Arc::clone(&engine.connectors));
+    Ok(HealthWatch::new(
+        store,
+        connectors,
+        probe,
+        Arc::new(reach),
+        system_randomness,
+    ))
 }
 
 /// A connector for a repository at the configured provider.

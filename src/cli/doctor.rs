@@ -1,5 +1,6 @@
 //! `caretaker doctor`: what is missing or unsafe, each with its mend.
 
+mod health;
 mod keys;
 mod machine;
 mod projects;
@@ -151,6 +152,8 @@ async fn look(config: Option<&Path>, offline: bool) -> Looked {
             if !offline {
                 let needed = !looked.projects.is_empty();
                 let found = provider::look(&configuration.github, needed).await;
+                looked.checks.extend(found);
+                let found = health::self_check(configuration).await;
                 looked.checks.extend(found);
             }
         }

@@ -14,7 +14,7 @@ use super::{Verdict, print};
 use crate::config::Configuration;
 use crate::signer::{Keyring, system_randomness, trust_history};
 use crate::store::Store;
-use crate::watch::{self, Watch};
+use crate::watch::{self, Watch, health::HealthWatch};
 use crate::web::{self, WebState};
 use crate::worker;
 
@@ -92,12 +92,13 @@ async fn start(
     // Made before anything runs: what is missing here ends the command with nothing begun.
     let engine =
         assembly::engine(configuration, store, Arc::clone(&keys), public_url.clone()).await?;
+    let health = assembly::health(configuration, &engine)?;
     say_what_confines(&engine);
     if let Some((listener, address, store)) = pages {
         say_where(&address)?;
         running.pages(listener, &store, &keys, Some(public_url));
     }
-    running.work(&Arc::new(engine), configuration)?;
+    running.work(&Arc::new(engine), configuration, health)?;
     Ok(())
 }
 
@@ -182,10 +183,11 @@ impl Running {
     ///
     /// # Errors
     /// There is no randomness.
-    pub(super) fn work(
+    fn work(
         &mut self,
         engine: &Arc<worker::Engine>,
         configuration: &Configuration,
+        health: HealthWatch,
     ) -> anyhow::Result<()> {
         for number in 0..WORKERS {
             let (engine, stop) = (Arc::clone(engine), self.stop.clone());
@@ -197,6 +199,11 @@ impl Running {
         }
         let connectors = Arc::clone(&engine.connectors);
         let (store, poll) = (engine.store.clone(), configuration.poll.clone());
+        let health_stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            watch::health::run(health, health_stop).await;
+            Ok(())
+        });
         // Unlike every other process's, on whatever machine.
         let mut owner = [0; 8];
         system_randomness(&mut owner)?;

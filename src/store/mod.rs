@@ -15,6 +15,7 @@ mod credential;
 mod dialect;
 mod error;
 mod evidence;
+mod health;
 mod incident;
 mod ledger;
 mod look;
@@ -38,6 +39,7 @@ pub use commit::Commit;
 pub use connect::Patience;
 pub use credential::{Removal, Swap};
 pub use error::StoreError;
+pub use health::{HealthClaim, HealthRow};
 pub use incident::IncidentRow;
 pub use look::{Look, Looked};
 pub use outbox::StoredNotice;
@@ -114,6 +116,7 @@ impl Store {
             commit::STATEMENTS,
             credential::STATEMENTS,
             evidence::STATEMENTS,
+            health::STATEMENTS,
             incident::STATEMENTS,
             ledger::STATEMENTS,
             look::STATEMENTS,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caretaker::clock::{Millis, SystemClock};
-use caretaker::config::{Poll, ServiceUrl};
+use caretaker::config::{Poll, ServiceUrl, health_checks};
 use caretaker::connector::Connector;
 use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
@@ -105,6 +105,7 @@ impl Bench {
             url: &url,
             token,
             watch: WatchMode::Ci,
+            health: &[],
             schedule: None,
             rules: RULES.as_bytes(),
             rules_file: "rules.yaml",
@@ -329,7 +330,11 @@ async fn what_cannot_work_is_refused_with_the_mend_and_leaves_nothing() {
         "{elsewhere}"
     );
     let health = bench.refused(|it| it.watch = WatchMode::Health);
-    assert!(health.await.contains("not available yet"));
+    assert!(health.await.contains("at least one check"));
+    let text = r#"[{"name": "site", "url": "https://site.example/"}]"#;
+    let checks = health_checks(text.as_bytes(), "checks").unwrap();
+    let stray = bench.refused(|it| it.health = Vec::leak(checks));
+    assert!(stray.await.contains("add --watch health"));
     let base = bench
         .refused(|it| it.rules = b"denied: []\nbase: trunk\n")
         .await;

@@ -138,6 +138,7 @@ async fn registered(
         url: &url,
         token: SecretString::from(forge.token().to_owned()),
         watch: WatchMode::Ci,
+        health: &[],
         schedule: None,
         rules: RULES.as_bytes(),
         rules_file: "the demo's rules",

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::words::{entry, within};
+use super::health::Standing;
 use super::watching::{Record, Watching, budget, document, this_hour};
 use super::when::{ago, length};
 use crate::attest::text::shown;
@@ -114,11 +115,14 @@ fn place(project: &Project, state: Option<&WatchState>, now: Millis) -> Vec<Stri
 }
 
 /// One project whole, with its history.
-pub(super) fn record(record: &Record, now: Millis, as_json: bool) -> String {
+pub(super) fn record(record: &Record, checks: &[Standing], now: Millis, as_json: bool) -> String {
     let Watching { project, state } = &record.watching;
     if as_json {
         let mut document = whole(project);
         document["watching"] = watch_document(state.as_ref(), now);
+        if !checks.is_empty() {
+            document["health"] = checks.iter().map(Standing::json).collect();
+        }
         let event = |event: &crate::audit::AuditRecord| json!({"at": event.at.to_string(), "kind": event.kind, "detail": event.detail});
         document["history"] = record.events.iter().map(event).collect();
         return document.to_string();
@@ -126,6 +130,7 @@ pub(super) fn record(record: &Record, now: Millis, as_json: bool) -> String {
     let mut text = about(project);
     text.push(String::new());
     text.extend(watch_text(state.as_ref(), now));
+    text.extend(checks.iter().flat_map(Standing::lines));
     if !record.events.is_empty() {
         text.push("\nhistory, newest first:".to_owned());
     }
