@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
 use caretaker::forge::{
-    FileEdit, ForgeOptions, NewJob, NewRun, NewStep, RepositoryHandle, Sources, start_with,
+    FileEdit, Forge, ForgeOptions, NewJob, NewRun, NewStep, NewToken, RepositoryHandle, Sources,
+    TokenKind, start_with,
 };
 
+/// How many credentials the projects share: one would meet the provider's points a minute.
+const CREDENTIALS: usize = 10;
 /// Runs that every repository has before the hour begins.
 const HISTORY: usize = 20;
 /// What a failed job's log says.
@@ -22,8 +25,8 @@ pub(crate) struct ForgeProcess {
     answers: BufReader<ChildStdout>,
     /// Its address.
     pub(crate) url: String,
-    /// The token that it takes.
-    pub(crate) token: String,
+    /// Tokens that it takes, each with limits of its own.
+    pub(crate) tokens: Vec<String>,
     /// The numbers of its repositories.
     pub(crate) repositories: Vec<u64>,
 }
@@ -42,15 +45,15 @@ impl ForgeProcess {
             orders,
             answers: BufReader::new(answers),
             url: String::new(),
-            token: String::new(),
+            tokens: Vec::new(),
             repositories: Vec::new(),
         };
         forge.order(&format!("at {now}"))?;
         let made = forge.order(&format!("create {count}"))?;
         let (place, numbers) = made.split_once(';').context("the forge gave no numbers")?;
-        let (url, token) = place.split_once(' ').context("the forge gave no address")?;
+        let (url, tokens) = place.split_once(' ').context("the forge gave no address")?;
         forge.url = url.to_owned();
-        forge.token = token.to_owned();
+        forge.tokens = tokens.split(' ').map(str::to_owned).collect();
         let numbers: Result<_, _> = numbers.split(' ').map(str::parse).collect();
         forge.repositories = numbers.context("reading the numbers of the repositories")?;
         Ok(forge)
@@ -106,7 +109,8 @@ pub(crate) async fn serve(folder: &str) -> anyhow::Result<()> {
                 }
                 let ids = repositories.iter().map(|made| made.id().to_string());
                 let ids: Vec<String> = ids.collect();
-                format!("{} {};{}", forge.url(), forge.token(), ids.join(" "))
+                let tokens: Vec<String> = (0..CREDENTIALS).map(|_| token(&forge)).collect();
+                format!("{} {};{}", forge.url(), tokens.join(" "), ids.join(" "))
             }
             ["begin", place] => {
                 let place: usize = place.parse()?;
@@ -129,6 +133,15 @@ pub(crate) async fn serve(folder: &str) -> anyhow::Result<()> {
     }
     forge.stop().await;
     Ok(())
+}
+
+fn token(forge: &Forge) -> String {
+    let scopes = vec!["repo".to_owned()];
+    forge.issue_token(NewToken {
+        kind: TokenKind::Classic { scopes },
+        repositories: None,
+        expires_at: None,
+    })
 }
 
 fn run(repository: &RepositoryHandle, conclusion: Option<&str>) -> anyhow::Result<NewRun> {

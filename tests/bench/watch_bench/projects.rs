@@ -34,13 +34,19 @@ pub(crate) fn connector(
     place: usize,
 ) -> anyhow::Result<Arc<dyn Connector>> {
     let number = forge.repositories.get(place).copied().unwrap_or_default();
+    let tokens = forge.tokens.len().max(1);
+    let token = forge
+        .tokens
+        .get(place % tokens)
+        .cloned()
+        .unwrap_or_default();
     let options = GithubOptions {
         api_url: forge.url.clone(),
         web_url: forge.url.clone(),
         git_url: forge.url.clone(),
         owner: "acme".to_owned(),
         name: format!("r{place}"),
-        credential: Arc::new(PersonalToken::new(forge.token.clone().into())),
+        credential: Arc::new(PersonalToken::new(token.into())),
         expected_repository_id: Some(number.to_string()),
         deadline: Duration::from_secs(30),
     };
