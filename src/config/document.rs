@@ -1,15 +1,16 @@
 //! The sections of `caretaker.yaml` as they are written.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::address::{ListenAddress, ServiceUrl, WebhookUrl};
 use super::agent::Adapter;
+use super::app::AppSection;
 use super::database::DatabaseUrl;
-use super::later::{App, Opaque, Security};
+use super::later::{Opaque, Security};
 use super::schedule::PollSchedule;
 use super::secret::SecretSource;
 use super::{Github, Server};
@@ -54,12 +55,13 @@ pub(super) struct GithubSection {
     pub(super) api_url: Option<ServiceUrl>,
     pub(super) web_url: Option<ServiceUrl>,
     pub(super) git_url: Option<ServiceUrl>,
-    pub(super) app: Option<App>,
+    pub(super) app: AppSection,
 }
 
 impl GithubSection {
     /// All three addresses, or none (then GitHub's own): with one left at its default, tokens of one host would go to another.
-    pub(super) fn resolve(self) -> Result<Github, (&'static str, String)> {
+    pub(super) fn resolve(self, folder: &Path) -> Result<Github, (&'static str, String)> {
+        let app = self.app.resolve(folder)?;
         let own = |text: &str| {
             text.parse()
                 .map_err(|_| ("github", format!("{text} is not a URL")))
@@ -69,11 +71,13 @@ impl GithubSection {
                 api_url: own("https://api.github.com")?,
                 web_url: own("https://github.com")?,
                 git_url: own("https://github.com")?,
+                app,
             }),
             (Some(api_url), Some(web_url), git_url) => Ok(Github {
                 api_url,
                 git_url: git_url.unwrap_or_else(|| web_url.clone()),
                 web_url,
+                app,
             }),
             _ => Err((
                 "github",

@@ -6,6 +6,7 @@
 
 mod address;
 mod agent;
+mod app;
 mod database;
 mod document;
 mod environment;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 pub use address::{AddressError, ListenAddress, ServiceUrl, WebhookUrl};
 pub use agent::{Adapter, Agent};
+pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
 pub use document::{Approvals, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
 pub use environment::{Environment, EnvironmentError};
@@ -77,6 +79,8 @@ pub struct Github {
     pub web_url: ServiceUrl,
     /// Base of clone and push addresses.
     pub git_url: ServiceUrl,
+    /// The GitHub App to act as, if there is one.
+    pub app: Option<GithubApp>,
 }
 
 /// A checked configuration with defaults filled in and every path absolute.
@@ -167,7 +171,7 @@ impl Configuration {
         };
         let keys = Keys::resolve(document.keys, &home, &folder).map_err(refuse)?;
         Ok(Self {
-            github: document.github.resolve().map_err(refuse)?,
+            github: document.github.resolve(&folder).map_err(refuse)?,
             agent: Agent::resolve(document.agent, &folder).map_err(refuse)?,
             server: document.server.into(),
             database,

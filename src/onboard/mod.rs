@@ -3,6 +3,7 @@
 
 mod access;
 mod address;
+pub mod app;
 mod confirm;
 mod error;
 mod register;

@@ -16,7 +16,7 @@ statements! {
         AND p.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM project_watch w WHERE w.project = p.id) \
         ON CONFLICT (project) DO NOTHING";
     /// Takes due projects. The conditions stand twice: they are asked again for a row that another process has just taken.
-    TAKE = "UPDATE project_watch SET lease_owner = $1, lease_until = $2, next_at = $2 WHERE next_at <= $3 \
+    TAKE_LOOKS = "UPDATE project_watch SET lease_owner = $1, lease_until = $2, next_at = $2 WHERE next_at <= $3 \
         AND (lease_owner IS NULL OR lease_owner = $1 OR lease_until <= $3) AND project IN \
         (SELECT w.project FROM project_watch w JOIN project p ON p.id = w.project WHERE p.state = 'confirmed' \
         AND p.removed_at IS NULL AND w.next_at <= $3 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $3) \
@@ -27,7 +27,7 @@ statements! {
         draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
         WHERE id = $1 AND state = 'confirmed' AND removed_at IS NULL";
     /// What a look showed. Somebody who said meanwhile that there is news is heard at once.
-    LOOKED = "UPDATE project_watch SET next_at = CASE WHEN hinted_at > $1 THEN $2 ELSE $3 END, lease_until = $4, \
+    LOOKED = "UPDATE project_watch SET next_at = CASE WHEN hinted_at > $1 THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END, lease_until = $4, \
         hinted_at = CASE WHEN hinted_at > $1 THEN hinted_at ELSE NULL END, looked_at = $2, \
         answered_at = COALESCE($5, answered_at), condition = $6, since = $7, detail = $8, mend = $9, lag = COALESCE($10, lag), \
         requests = $11, unchanged = $12, counted_from = $13, budget = COALESCE($14, budget) WHERE project = $15 AND lease_owner = $16";
@@ -107,7 +107,7 @@ impl Store {
     ) -> Result<Vec<Look>, StoreError> {
         let mut work = self.writing("taking projects to look at").await?;
         work.execute(sqlx::query(ENTER).bind(now.0)).await?;
-        let take = sqlx::query(TAKE)
+        let take = sqlx::query(TAKE_LOOKS)
             .bind(owner)
             .bind(now.plus_seconds(LOOK_SECONDS).0)
             .bind(now.0)

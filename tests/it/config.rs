@@ -400,10 +400,6 @@ fn what_this_version_does_not_have_is_refused_and_never_silently_ignored() {
             "identity: {per_class: {data: two-person}}",
             "identity.per_class",
         ),
-        (
-            "github: {app: {id: 1, private_key_file: x.pem}}",
-            "github.app",
-        ),
         ("agent: {model: {provider: anthropic}}", "agent.model"),
         ("agent: {budget: {tokens: 1000}}", "agent.budget"),
         ("health: [{url: \"https://x/\"}]", "health"),

@@ -167,8 +167,8 @@ impl Connectors for Fixed {
 async fn a_registered_repository_is_a_draft_with_a_sealed_token() {
     let bench = Bench::new().await;
     let registered = bench.register(|_| {}).await.unwrap();
-    let project = registered.project;
     assert_eq!(about_rules(&registered), Vec::<&str>::new());
+    let project = registered.project;
     assert_eq!(project.url, bench.planted.repository.url());
     assert_eq!(project.full_name, "acme/percent");
     assert_eq!(
@@ -223,7 +223,7 @@ async fn nothing_is_watched_before_a_person_confirms_and_everything_after() {
     let connectors =
         Fixed(connector(bench.base.as_str(), "acme/percent", bench.registration().1).unwrap());
     let mut watch = watch_of(bench.store.clone(), Arc::new(connectors));
-    // Break it: let `TAKE` in the store take drafts too.
+    // Break it: let `TAKE_LOOKS` in the store take drafts too.
     assert_eq!(watch.round().await.unwrap(), []);
     assert!(
         bench

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use super::app::Permissions;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::connector::ConnectorError;
@@ -59,6 +60,13 @@ impl IssuedToken {
             fingerprint,
             expires_at,
         }
+    }
+
+    /// Whether it is still good after `margin` from `now`. One without an end is.
+    pub(super) fn lasts(&self, now: Millis, margin: Duration) -> bool {
+        let margin = i64::try_from(margin.as_millis()).unwrap_or(i64::MAX);
+        self.expires_at
+            .is_none_or(|end| end >= now.plus_millis(margin))
     }
 }
 
@@ -112,6 +120,76 @@ pub enum TokenError {
         /// When to try again.
         until: Millis,
     },
+    /// The App itself is not believed.
+    #[error(
+        "{action}: the provider does not accept the App's signature ({reason}); check github.app.id and github.app.private_key_file, and this machine's clock"
+    )]
+    App {
+        /// What was being done.
+        action: String,
+        /// The provider's words, and how far the clocks are apart where they are.
+        reason: String,
+    },
+    /// There is no such installation any more, or it is another App's.
+    #[error(
+        "{action}: {what} does not exist or is not this App's; install the App on the repository, then register the project again"
+    )]
+    Absent {
+        /// What was being done.
+        action: String,
+        /// What was asked for.
+        what: String,
+    },
+    /// The owner suspended the installation.
+    #[error(
+        "{action}: installation {installation} is suspended; its owner can unsuspend it at the App's page under Installed GitHub Apps"
+    )]
+    Suspended {
+        /// What was being done.
+        action: String,
+        /// Its number.
+        installation: u64,
+    },
+    /// The installation may less than is needed.
+    #[error(
+        "{action}: installation {installation} lacks {missing} ({reason}); add it to the App's permissions, then let the owner accept the change on the installation's page"
+    )]
+    Ungranted {
+        /// What was being done.
+        action: String,
+        /// Its number.
+        installation: u64,
+        /// What is lacking.
+        missing: Permissions,
+        /// The provider's words.
+        reason: String,
+    },
+    /// The installation does not include the repository.
+    #[error(
+        "{action}: installation {installation} does not reach repository number {repository} ({reason}); add the repository on the installation's page"
+    )]
+    OutOfReach {
+        /// What was being done.
+        action: String,
+        /// Its number.
+        installation: u64,
+        /// The repository's number.
+        repository: u64,
+        /// The provider's words.
+        reason: String,
+    },
+    /// No token lasts as long as was asked for, by this machine's clock.
+    #[error(
+        "{action}: it would have to last {wanted_seconds} s and lasts {found_seconds} s by this machine's clock; check the clock, or do the work in shorter parts"
+    )]
+    ShortLived {
+        /// What was being done.
+        action: String,
+        /// How long it would have to last, in seconds.
+        wanted_seconds: u64,
+        /// How long it lasts, in seconds; negative when it is over already.
+        found_seconds: i64,
+    },
     /// The provider refused, or its answer makes no sense.
     #[error("{action}: {reason}")]
     Refused {
@@ -129,7 +207,8 @@ impl TokenError {
     }
 }
 
-/// A call that could not be made for want of a token failed as the token did.
+/// A call that could not be made for want of a token failed as the token did. What only a person can mend keeps its own words,
+/// since the mend is not a new token.
 impl From<TokenError> for ConnectorError {
     fn from(error: TokenError) -> Self {
         match error {
@@ -143,7 +222,10 @@ impl From<TokenError> for ConnectorError {
                 reason,
             },
             TokenError::Limited { action, until } => Self::Limited { action, until },
-            TokenError::Refused { action, reason } => Self::Refused { action, reason },
+            lasting => Self::Refused {
+                action: "getting a token".to_owned(),
+                reason: lasting.to_string(),
+            },
         }
     }
 }
@@ -163,6 +245,28 @@ pub trait TokenSource: Send + Sync {
 
     /// The budget that its calls are taken from; never a token.
     fn identity(&self) -> CredentialIdentity;
+
+    /// A token of the older, short form in place of this one, for a git server that answers 404 to the long form; `None` when
+    /// it has no other form, and the 404 means what it says. To be asked once a git operation.
+    ///
+    /// # Errors
+    /// None can be had: see [`TokenError`].
+    async fn compatible_token(
+        &self,
+        _token: &IssuedToken,
+        _task: Use,
+        _at_least: Duration,
+    ) -> Result<Option<IssuedToken>, TokenError> {
+        Ok(None)
+    }
+
+    /// The task of this token is done: it is ended at the provider too, where the provider can. Meant for [`Use::Execute`].
+    ///
+    /// # Errors
+    /// The provider could not be told; the token is forgotten here all the same and ends by itself.
+    async fn release(&self, _token: &IssuedToken) -> Result<(), TokenError> {
+        Ok(())
+    }
 }
 
 /// A person's token, classic or fine-grained: one for every use, since it cannot be narrowed.

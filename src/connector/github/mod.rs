@@ -11,6 +11,7 @@
 mod access;
 mod answer;
 mod api;
+pub mod app;
 pub mod budget;
 mod call;
 mod checks;

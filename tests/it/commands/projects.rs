@@ -12,10 +12,9 @@ impl Desk {
             .await
             .unwrap();
         let project = &self.project.id;
-        let statement = format!(
-            "INSERT INTO project_watch (project, {columns}"
-                .replace("VALUES (", &format!("VALUES ('{project}', "))
-        );
+        let values = format!("VALUES ('{project}', ");
+        let columns = columns.replace("VALUES (", &values);
+        let statement = format!("INSERT INTO project_watch (project, {columns}");
         sqlx::raw_sql(statement.leak() as &'static str)
             .execute(&mut raw)
             .await

@@ -78,7 +78,8 @@ impl Installation {
         let sealed = self
             .seal()
             .seal(&project.id, draft, &token, &mut system_randomness);
-        let inserted = self.store.insert_project(&project, &sealed.unwrap());
+        let sealed = sealed.unwrap();
+        let inserted = self.store.insert_project(&project, &sealed);
         inserted.await.unwrap();
     }
 

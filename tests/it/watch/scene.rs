@@ -62,7 +62,7 @@ impl Scene {
         let forge = start_with(options, sources).await.unwrap();
         let files: Vec<(&str, FileEdit)> = files
             .iter()
-            .map(|(path, text)| (*path, FileEdit::Write(text.as_bytes().to_vec())))
+            .map(|(path, text)| (*path, FileEdit::file(*text)))
             .collect();
         let repository = forge.create_repository("acme", "widget", &files).unwrap();
         let database = format!("sqlite://{}", folder.path().join("caretaker.db").display());

@@ -15,11 +15,11 @@ async fn a_question_is_asked_anew_after_the_key_was_rotated_and_the_old_link_is_
     let old = world.inbox.link().unwrap();
     let store = &world.engine.store;
     let project = store.sealed_credentials().await.unwrap().remove(0).0;
-    let swap = Swap {
+    let swaps = [Swap {
         project,
         before: b"sealed".to_vec(),
         after: b"sealed anew".to_vec(),
-    };
+    }];
     let event = AuditEvent {
         kind: "deployment-key-rotated",
         detail: String::new(),
@@ -28,7 +28,7 @@ async fn a_question_is_asked_anew_after_the_key_was_rotated_and_the_old_link_is_
         &world.project.organisation,
         super::world::NOW.plus_seconds(600),
     );
-    let resealed = store.reseal_credentials(&[swap], organisation, &event, now);
+    let resealed = store.reseal_credentials(&swaps, organisation, &event, now);
     assert_eq!(resealed.await.unwrap(), [world.incident.clone()]);
     world.clock.advance_millis(700_000);
     drain(&world.engine, "worker").await.unwrap();
