@@ -61,7 +61,7 @@ use crate::id::ExecutionId;
 use crate::reconcile::{LandedView, LiveView};
 
 /// How long a token must last that git is given: a fetch of a large repository takes its time.
-const GIT_TOKEN_LASTS: Duration = Duration::from_secs(15 * 60);
+const GIT_TOKEN_LASTS: Duration = Duration::from_mins(15);
 
 /// One repository on GitHub with the credential that acts there.
 pub struct GithubConnector {
