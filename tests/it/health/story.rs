@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use caretaker::change::Sha256Digest;
 use caretaker::clock::{Clock as _, FixedClock, Millis};
 use caretaker::connector::Connector;
-use caretaker::forge::{Forge, ForgeOptions, Planted, start};
+use caretaker::forge::{Forge, ForgeOptions, Planted, Profile, start};
 use caretaker::id::ProjectId;
 use caretaker::incident::{ClosedReason, FailureKind, Stage};
 use caretaker::probe::{AddressRules, HttpProbe, Probe};
@@ -95,6 +95,7 @@ impl World {
         let options = ForgeOptions {
             directory: home.path().join("forge"),
             listen: ([127, 0, 0, 1], 0).into(),
+            profile: Profile::default(),
         };
         let forge = start(options).await.unwrap();
         let planted = sums::plant(&forge);
