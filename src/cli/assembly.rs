@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use secrecy::ExposeSecret as _;
 
 use super::installation::Installation;
 use crate::agent::{Coder, CommandCoder, ScriptedCoder};
@@ -15,12 +16,14 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adapter, Configuration, Github, Notifier, SandboxMode};
 use crate::connector::Connector;
 use crate::connector::github::{GithubConnector, GithubOptions};
+use crate::hook::HookKey;
 use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
 use crate::onboard::draft_digest;
 use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
+use crate::web::Webhooks;
 use crate::worker::{Connectors, Engine, Settings, Time, Tools};
 use crate::workspace::Identity;
 
@@ -28,6 +31,8 @@ use crate::workspace::Identity;
 const CALL_DEADLINE: Duration = Duration::from_secs(30);
 /// How long a claim lasts without a sign of life, and so how long the incidents of a killed process stand still.
 const LEASE: Duration = Duration::from_secs(30);
+/// The configuration key that names the secret of webhooks.
+pub(super) const WEBHOOK_SECRET: &str = "github.webhook_secret";
 
 /// Opens the configured database for writing, and makes sure that it knows the organisation that the keys act for.
 pub(super) async fn open_store(
@@ -99,6 +104,17 @@ pub(super) async fn engine(
         },
         failpoint: None,
     })
+}
+
+/// What checks deliveries of webhooks; none when no secret is configured.
+pub(super) fn webhooks(installation: &Installation) -> anyhow::Result<Option<Arc<Webhooks>>> {
+    let github = &installation.configuration.github;
+    let Some(source) = &github.webhook_secret else {
+        return Ok(None);
+    };
+    let secret = source.resolve("webhooks", WEBHOOK_SECRET, &installation.environment)?;
+    let key = HookKey::new(secret.expose_secret().as_bytes())?;
+    Ok(Some(Arc::new(Webhooks::new(key, github.host()))))
 }
 
 fn coder(

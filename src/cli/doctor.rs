@@ -1,5 +1,6 @@
 //! `caretaker doctor`: what is missing or unsafe, each with its mend.
 
+mod hooks;
 mod keys;
 mod machine;
 mod state;
@@ -110,6 +111,7 @@ async fn look(config: Option<&Path>) -> Vec<Finding> {
             findings.push(machine::agent(&configuration.agent));
             findings.extend(keys::look(&configuration, &environment, SystemClock.now()));
             findings.extend(state::database(&configuration).await);
+            findings.extend(hooks::look(&configuration, &environment).await);
         }
         Err(error) => {
             findings.push(Finding::failed(

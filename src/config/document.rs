@@ -1,7 +1,7 @@
 //! The sections of `caretaker.yaml` as they are written.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,11 +55,14 @@ pub(super) struct GithubSection {
     pub(super) web_url: Option<ServiceUrl>,
     pub(super) git_url: Option<ServiceUrl>,
     pub(super) app: Option<App>,
+    pub(super) webhook_secret: Option<SecretSource>,
 }
 
 impl GithubSection {
     /// All three addresses, or none (then GitHub's own): with one left at its default, tokens of one host would go to another.
-    pub(super) fn resolve(self) -> Result<Github, (&'static str, String)> {
+    pub(super) fn resolve(self, folder: &Path) -> Result<Github, (&'static str, String)> {
+        let webhook_secret = self.webhook_secret;
+        let webhook_secret = webhook_secret.map(|source| source.resolved_against(folder));
         let own = |text: &str| {
             text.parse()
                 .map_err(|_| ("github", format!("{text} is not a URL")))
@@ -69,11 +72,13 @@ impl GithubSection {
                 api_url: own("https://api.github.com")?,
                 web_url: own("https://github.com")?,
                 git_url: own("https://github.com")?,
+                webhook_secret,
             }),
             (Some(api_url), Some(web_url), git_url) => Ok(Github {
                 api_url,
                 git_url: git_url.unwrap_or_else(|| web_url.clone()),
                 web_url,
+                webhook_secret,
             }),
             _ => Err((
                 "github",

@@ -77,6 +77,18 @@ pub struct Github {
     pub web_url: ServiceUrl,
     /// Base of clone and push addresses.
     pub git_url: ServiceUrl,
+    /// Where the secret is with which it signs webhooks; without one, none are received.
+    pub webhook_secret: Option<SecretSource>,
+}
+
+impl Github {
+    /// Its host as projects name it: with the port when that is not the usual one.
+    pub fn host(&self) -> String {
+        let web = self.web_url.url();
+        let host = web.host_str().unwrap_or_default();
+        web.port()
+            .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
 }
 
 /// A checked configuration with defaults filled in and every path absolute.
@@ -166,8 +178,11 @@ impl Configuration {
             None => DatabaseUrl::embedded(&home.join("caretaker.db")),
         };
         let keys = Keys::resolve(document.keys, &home, &folder).map_err(refuse)?;
+        let github = document.github.resolve(&folder).map_err(refuse)?;
+        keys.keep_apart(github.webhook_secret.as_ref())
+            .map_err(refuse)?;
         Ok(Self {
-            github: document.github.resolve().map_err(refuse)?,
+            github,
             agent: Agent::resolve(document.agent, &folder).map_err(refuse)?,
             server: document.server.into(),
             database,

@@ -14,6 +14,7 @@ mod connect;
 mod dialect;
 mod error;
 mod evidence;
+mod hook;
 mod incident;
 mod ledger;
 mod migrate;
@@ -34,6 +35,7 @@ pub use by_hand::{LocalAnswer, Woken};
 pub use commit::Commit;
 pub use connect::Patience;
 pub use error::StoreError;
+pub use hook::{Heard, HookDelivery, HookObject, HookVersion};
 pub use incident::IncidentRow;
 pub use outbox::StoredNotice;
 pub use project::{Project, ProjectState, WatchMode};
@@ -107,6 +109,7 @@ impl Store {
             by_hand::STATEMENTS,
             commit::STATEMENTS,
             evidence::STATEMENTS,
+            hook::STATEMENTS,
             incident::STATEMENTS,
             ledger::STATEMENTS,
             migrate::STATEMENTS,

@@ -23,6 +23,7 @@ mod demo;
 mod forge;
 mod gate;
 mod git_command;
+mod hooks;
 mod incident;
 mod keys;
 mod notify;
