@@ -25,6 +25,7 @@ mod forge;
 mod gate;
 mod git_command;
 mod health;
+mod hooks;
 mod incident;
 mod keys;
 mod notify;
@@ -33,10 +34,10 @@ mod reconcile;
 mod sandbox;
 mod serve;
 mod store;
+mod support;
 mod watch;
 mod web;
 mod worker;
 mod workspace;
 
 #[path = "../support/mod.rs"]
-mod support;

@@ -37,7 +37,7 @@ pub(super) async fn tell(
     teller.places(&stage, home, arguments.keep)?;
     let mut running = Running::new(stop.clone());
     let Stage { engine, .. } = &stage;
-    running.pages(stage.listener()?, &engine.store, &engine.keys, None);
+    running.pages(stage.listener()?, &engine.store, &engine.keys, None, None);
     let incident = stage.watch().await?;
     let mut play = Play {
         stage: &stage,
