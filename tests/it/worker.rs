@@ -2,6 +2,7 @@
 
 mod crash;
 mod fix;
+mod flake;
 mod memory;
 mod shared;
 pub(crate) mod sums;
