@@ -33,6 +33,8 @@ pub mod config;
 #[cfg(feature = "full")]
 pub mod notify;
 #[cfg(feature = "full")]
+pub mod probe;
+#[cfg(feature = "full")]
 pub mod sandbox;
 #[cfg(feature = "full")]
 pub mod store;

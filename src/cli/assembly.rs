@@ -14,13 +14,16 @@ use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adapter, Configuration, Github, Notifier, SandboxMode};
 use crate::connector::Connector;
-use crate::connector::github::{GithubConnector, GithubOptions};
+use crate::connector::github::credential::PersonalToken;
+use crate::connector::github::{GithubClient, GithubConnector, GithubOptions, check_token};
 use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
 use crate::onboard::draft_digest;
+use crate::probe::{AddressRules, HttpProbe, Probe, SystemLookup};
 use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
+use crate::watch::health::{HealthWatch, SelfCheck};
 use crate::worker::{Connectors, Engine, Settings, Time, Tools};
 use crate::workspace::Identity;
 
@@ -133,8 +136,60 @@ fn notifiers(configuration: &Configuration) -> anyhow::Result<Notifiers> {
     Ok(Notifiers::new(list))
 }
 
+/// What all connectors of this process share. To be made once.
+pub(super) fn github_client() -> GithubClient {
+    GithubClient::of_system(Arc::new(SystemClock))
+}
+
+/// Asks endpoints as configured. What it needs and is missing (root certificates, say) is an error here.
+pub(super) fn probe(configuration: &Configuration) -> anyhow::Result<Arc<HttpProbe>> {
+    let lookup = Arc::new(SystemLookup);
+    let rules = address_rules(configuration);
+    Ok(Arc::new(HttpProbe::new(rules, lookup, &[])?))
+}
+
+/// Which addresses endpoints may have.
+pub(super) fn address_rules(configuration: &Configuration) -> AddressRules {
+    let addresses = &configuration.health.addresses;
+    AddressRules {
+        private: addresses.private.allows(),
+        loopback: addresses.loopback.allows(),
+    }
+}
+
+/// What is asked when a check fails; unless configured, the hosting service, which a worker must reach anyway.
+pub(super) fn self_check_targets(configuration: &Configuration) -> Vec<url::Url> {
+    let configured = &configuration.health.self_check;
+    if configured.is_empty() {
+        return vec![configuration.github.web_url.url().clone()];
+    }
+    configured
+        .iter()
+        .map(|target| target.url().clone())
+        .collect()
+}
+
+/// The watch over endpoints.
+pub(super) fn health(
+    configuration: &Configuration,
+    engine: &Engine,
+) -> anyhow::Result<HealthWatch> {
+    let probe = probe(configuration)?;
+    let targets = self_check_targets(configuration);
+    let reach = SelfCheck::new(Arc::clone(&probe) as Arc<dyn Probe>, targets);
+    let (store, connectors) = (engine.store.clone(), Arc::clone(&engine.connectors));
+    Ok(HealthWatch::new(
+        store,
+        connectors,
+        probe,
+        Arc::new(reach),
+        system_randomness,
+    ))
+}
+
 /// A connector for a repository at the configured provider.
 pub(super) fn github(
+    client: &GithubClient,
     github: &Github,
     full_name: &str,
     token: secrecy::SecretString,
@@ -143,18 +198,18 @@ pub(super) fn github(
     let (owner, name) = full_name
         .split_once('/')
         .ok_or_else(|| format!("{full_name:?} is not OWNER/NAME"))?;
-    GithubConnector::new(GithubOptions {
+    check_token(&token).map_err(|error| error.to_string())?;
+    let options = GithubOptions {
         api_url: github.api_url.as_str().to_owned(),
         web_url: github.web_url.as_str().to_owned(),
         git_url: github.git_url.as_str().to_owned(),
         owner: owner.to_owned(),
         name: name.to_owned(),
-        token,
+        credential: Arc::new(PersonalToken::new(token)),
         expected_repository_id,
         deadline: CALL_DEADLINE,
-        clock: Arc::new(SystemClock),
-    })
-    .map_err(|error| error.to_string())
+    };
+    GithubConnector::new(client, options).map_err(|error| error.to_string())
 }
 
 /// Connectors by the project's draft and its sealed credential: a project that is another in any way gets another.
@@ -162,6 +217,7 @@ type Made = BTreeMap<(Sha256Digest, Sha256Digest), Arc<dyn Connector>>;
 
 /// Makes GitHub connectors from stored credentials.
 pub(super) struct GithubConnectors {
+    client: GithubClient,
     github: Github,
     store: Store,
     keys: Arc<Keyring>,
@@ -171,6 +227,7 @@ pub(super) struct GithubConnectors {
 impl GithubConnectors {
     pub(super) fn new(github: Github, store: &Store, keys: &Arc<Keyring>) -> Self {
         Self {
+            client: github_client(),
             github,
             store: store.clone(),
             keys: Arc::clone(keys),
@@ -199,8 +256,13 @@ impl Connectors for GithubConnectors {
         let token = self.keys.credentials().open(&project.id, &draft, &sealed);
         let token = token.map_err(|error| error.to_string())?;
         let id = Some(project.repository_id.clone());
-        let connector: Arc<dyn Connector> =
-            Arc::new(github(&self.github, &project.full_name, token, id)?);
+        let connector: Arc<dyn Connector> = Arc::new(github(
+            &self.client,
+            &self.github,
+            &project.full_name,
+            token,
+            id,
+        )?);
         lock().insert(key, Arc::clone(&connector));
         Ok(connector)
     }

@@ -14,7 +14,7 @@ use super::{Verdict, print};
 use crate::config::Configuration;
 use crate::signer::{Keyring, system_randomness, trust_history};
 use crate::store::Store;
-use crate::watch;
+use crate::watch::{self, Watch, health::HealthWatch};
 use crate::web::{self, WebState};
 use crate::worker;
 
@@ -92,12 +92,13 @@ async fn start(
     // Made before anything runs: what is missing here ends the command with nothing begun.
     let engine =
         assembly::engine(configuration, store, Arc::clone(&keys), public_url.clone()).await?;
+    let health = assembly::health(configuration, &engine)?;
     say_what_confines(&engine);
     if let Some((listener, address, store)) = pages {
         say_where(&address)?;
         running.pages(listener, &store, &keys, Some(public_url));
     }
-    running.work(&Arc::new(engine), configuration);
+    running.work(&Arc::new(engine), configuration, health)?;
     Ok(())
 }
 
@@ -179,7 +180,15 @@ impl Running {
     }
 
     /// Watches and works.
-    pub(super) fn work(&mut self, engine: &Arc<worker::Engine>, configuration: &Configuration) {
+    ///
+    /// # Errors
+    /// There is no randomness.
+    fn work(
+        &mut self,
+        engine: &Arc<worker::Engine>,
+        configuration: &Configuration,
+        health: HealthWatch,
+    ) -> anyhow::Result<()> {
         for number in 0..WORKERS {
             let (engine, stop) = (Arc::clone(engine), self.stop.clone());
             let name = format!("{}-{number}", std::process::id());
@@ -189,12 +198,23 @@ impl Running {
             });
         }
         let connectors = Arc::clone(&engine.connectors);
-        let (schedule, stop) = (configuration.poll.schedule.clone(), self.stop.clone());
-        let store = engine.store.clone();
+        let (store, poll) = (engine.store.clone(), configuration.poll.clone());
+        let health_stop = self.stop.clone();
         self.tasks.spawn(async move {
-            watch::run(store, connectors, schedule, system_randomness, stop).await;
+            watch::health::run(health, health_stop).await;
             Ok(())
         });
+        // Unlike every other process's, on whatever machine.
+        let mut owner = [0; 8];
+        system_randomness(&mut owner)?;
+        let owner = format!("watch-{}", hex::encode(owner));
+        let watch = Watch::new(store, connectors, system_randomness, poll, owner);
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            watch::run(watch, stop).await;
+            Ok(())
+        });
+        Ok(())
     }
 
     /// Waits for the end of every task: after a signal, or after one of them failed.

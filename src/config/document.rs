@@ -10,6 +10,7 @@ use super::address::{ListenAddress, ServiceUrl, WebhookUrl};
 use super::agent::Adapter;
 use super::app::AppSection;
 use super::database::DatabaseUrl;
+use super::health::{self, HealthAddresses, HealthCheck, HealthUrl};
 use super::later::{Opaque, Security};
 use super::schedule::PollSchedule;
 use super::secret::SecretSource;
@@ -24,7 +25,9 @@ pub(super) struct Document {
     pub(super) server: ServerSection,
     pub(super) github: GithubSection,
     pub(super) poll: Poll,
-    pub(super) health: Vec<Value>,
+    pub(super) health: Vec<HealthCheck>,
+    pub(super) health_addresses: HealthAddresses,
+    pub(super) health_self_check: Vec<HealthUrl>,
     pub(super) keys: KeysSection,
     pub(super) agent: AgentSection,
     pub(super) sandbox: Sandbox,
@@ -88,11 +91,28 @@ impl GithubSection {
 }
 
 /// When CI runs are looked at.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Poll {
-    /// The schedule.
-    pub schedule: PollSchedule,
+    /// Fixed moments. Without them the pace follows what happens: see the next three.
+    pub schedule: Option<PollSchedule>,
+    /// How often a repository is looked at while nothing runs, in seconds.
+    pub quiet_seconds: u32,
+    /// How often while something runs.
+    pub busy_seconds: u32,
+    /// Requests an hour that a repository may cost, those answered "not modified" included; above that, looks are put off.
+    pub requests_per_hour: u32,
+}
+
+impl Default for Poll {
+    fn default() -> Self {
+        Self {
+            schedule: None,
+            quiet_seconds: 60,
+            busy_seconds: 20,
+            requests_per_hour: 120,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -198,6 +218,9 @@ impl Default for Approvals {
 /// Longest validity of an approval link: thirty days.
 const LONGEST_LINK_SECONDS: u32 = 30 * 24 * 60 * 60;
 
+/// Targets of the self-check, at most.
+const MOST_TARGETS: usize = 5;
+
 /// How an approver proves who they are.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -249,12 +272,35 @@ pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
             format!("{} {problem}", document.server.listen),
         ));
     }
+    if let Some(problem) = health::problem(&document.health) {
+        return Err(("health", problem));
+    }
+    if document.health_self_check.len() > MOST_TARGETS {
+        return Err((
+            "health_self_check",
+            format!(
+                "more than {MOST_TARGETS} targets; two that have nothing to do with each other are enough"
+            ),
+        ));
+    }
     let ttl = document.approvals.link_ttl_seconds;
     if ttl == 0 || ttl > LONGEST_LINK_SECONDS {
         return Err((
             "approvals.link_ttl_seconds",
             format!("{ttl} is not between 1 and {LONGEST_LINK_SECONDS} (thirty days)"),
         ));
+    }
+    let poll = &document.poll;
+    let paces = [
+        ("poll.quiet_seconds", poll.quiet_seconds, 3600),
+        ("poll.busy_seconds", poll.busy_seconds, 3600),
+        ("poll.requests_per_hour", poll.requests_per_hour, 100_000),
+    ];
+    if let Some((key, found, most)) = paces
+        .into_iter()
+        .find(|(_, found, most)| *found == 0 || found > most)
+    {
+        return Err((key, format!("{found} is not between 1 and {most}")));
     }
     if document.approvals.timeout_seconds == 0 {
         return Err((

@@ -10,6 +10,7 @@ mod app;
 mod database;
 mod document;
 mod environment;
+mod health;
 mod keys;
 mod later;
 mod nearest;
@@ -28,12 +29,17 @@ pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
 pub use document::{Approvals, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
 pub use environment::{Environment, EnvironmentError};
+pub use health::{
+    CheckMethod, CommitSource, Expectation, Health, HealthAddresses, HealthCheck, HealthError,
+    HealthUrl, HealthUrlError, JsonExpectation, JsonPath, JsonPathError, Pattern, Period,
+    PeriodError, Permission, Statuses, health_checks,
+};
 pub use keys::{KeySecret, Keys};
 pub use rules_file::{RulesFileError, read_rules, rules_from_yaml};
 pub use schedule::{PollSchedule, ScheduleError};
 pub use secret::{SecretError, SecretSource};
 pub use source::{MAXIMUM_FILE_BYTES, SourceError};
-pub use yaml::YamlError;
+pub use yaml::{YamlError, yaml_value};
 
 use document::Document;
 
@@ -98,6 +104,8 @@ pub struct Configuration {
     pub github: Github,
     /// When CI runs are looked at.
     pub poll: Poll,
+    /// Health checks.
+    pub health: Health,
     /// Signing keys and the secrets that open them.
     pub keys: Keys,
     /// Who diagnoses and fixes.
@@ -179,6 +187,11 @@ impl Configuration {
             home,
             file,
             poll: document.poll,
+            health: Health {
+                checks: document.health,
+                addresses: document.health_addresses,
+                self_check: document.health_self_check,
+            },
             sandbox: document.sandbox,
             approvals: document.approvals,
             notify: document.notify,

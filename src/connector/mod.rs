@@ -2,8 +2,11 @@
 
 pub mod github;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 
 use crate::approve::Binding;
 use crate::change::Oid;
@@ -32,9 +35,19 @@ pub enum ConnectorError {
         /// When to try again.
         until: Millis,
     },
-    /// The credential is not accepted or lacks a permission.
+    /// The credential is not accepted: it ended, was revoked, or never was one.
     #[error(
-        "{action}: the provider refused the credential ({reason}); register the project again with a token that may do this"
+        "{action}: the provider does not accept the credential ({reason}); give the project another with `caretaker project credential ID --token-env VAR`"
+    )]
+    Unauthorised {
+        /// What was being done.
+        action: String,
+        /// The provider's words.
+        reason: String,
+    },
+    /// The credential is accepted, but lacks a permission.
+    #[error(
+        "{action}: the provider does not let the credential do this ({reason}); give it the permission that is missing, or the project one that has it with `caretaker project credential ID --token-env VAR`"
     )]
     Forbidden {
         /// What was being done.
@@ -78,6 +91,17 @@ pub struct RepositoryView {
     pub default_branch: String,
     /// No longer writable.
     pub archived: bool,
+    /// Switched off by the provider.
+    pub disabled: bool,
+}
+
+/// What git is to do at the provider; a credential may differ for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GitUse {
+    /// Fetch.
+    Fetch,
+    /// Push a branch of ours.
+    Push,
 }
 
 /// Where git fetches from and pushes to. The credential never enters an argument, a configuration or an address.
@@ -112,8 +136,123 @@ pub struct RunView {
     pub status: String,
     /// The provider's word; unknown words are kept.
     pub conclusion: Option<String>,
+    /// When this attempt began.
+    pub started_at: Option<Millis>,
+    /// When it last changed: for a completed run, when it completed.
+    pub updated_at: Option<Millis>,
     /// Page for people.
     pub url: Option<String>,
+}
+
+/// One page of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunsPage {
+    /// Newest first; empty is the end.
+    pub runs: Arc<[RunView]>,
+    /// The provider says that nothing has changed since this page was last read.
+    pub unchanged: bool,
+    /// Runs on this page that cannot be judged, each in words, with its number where it has one; at most ten.
+    pub left_out: Arc<[String]>,
+}
+
+/// A workflow of the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowView {
+    /// Provider's number.
+    pub id: u64,
+    /// Its name, when it has one.
+    pub name: Option<String>,
+    /// Its file in the repository.
+    pub path: String,
+    /// `active`, or the provider's word for why it is not; unknown words are kept.
+    pub state: String,
+}
+
+/// How a watched repository can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    /// It answers.
+    #[default]
+    Fine,
+    /// The credential is not accepted: revoked, expired or mistyped.
+    CredentialRefused,
+    /// The credential lacks a permission.
+    PermissionMissing,
+    /// It has another name now.
+    Renamed,
+    /// It has another owner now.
+    Transferred,
+    /// It is read-only.
+    Archived,
+    /// The provider switched it off.
+    Disabled,
+    /// It is gone, or hidden from this credential.
+    Absent,
+    /// A limit of the provider; looked at again when it ends.
+    Limited,
+    /// The provider does not answer.
+    Unreachable,
+    /// The provider answers nonsense, or something of our own fails.
+    Failing,
+}
+
+impl Condition {
+    /// The word used in tables, pages and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::CredentialRefused => "credential-refused",
+            Self::PermissionMissing => "permission-missing",
+            Self::Renamed => "renamed",
+            Self::Transferred => "transferred",
+            Self::Archived => "archived",
+            Self::Disabled => "disabled",
+            Self::Absent => "absent",
+            Self::Limited => "limited",
+            Self::Unreachable => "unreachable",
+            Self::Failing => "failing",
+        }
+    }
+}
+
+/// What calls to the provider have cost so far, and what is left. Counts are since this process began.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Requests sent for this repository.
+    pub requests: u64,
+    /// Those of them that were answered with "not modified", which cost nothing.
+    pub unchanged: u64,
+    /// Those of them that repeated one that came to nothing.
+    #[serde(default)]
+    pub repeated: u64,
+    /// Requests that the credential may send in the provider's window (an hour), when the provider says.
+    pub limit: Option<u64>,
+    /// How many of them are left.
+    pub remaining: Option<u64>,
+    /// When the window ends.
+    pub resets_at: Option<Millis>,
+    /// Nothing is sent with this credential before then.
+    pub paused_until: Option<Millis>,
+    /// Why, in words.
+    pub paused_for: Option<String>,
+}
+
+/// What the provider says of a credential.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Access {
+    /// The kind of credential, in words.
+    pub kind: String,
+    /// What it may do (a scope, or `permission:level`), when the provider says.
+    pub granted: Option<Vec<String>>,
+    /// What it lacks for what caretaker does.
+    pub missing: Vec<String>,
+    /// What it may do and need not.
+    pub unneeded: Vec<String>,
+    /// What cannot be told of a credential of this kind, in words.
+    pub untold: Vec<String>,
+    /// When it ends.
+    pub expires_at: Option<Millis>,
 }
 
 /// One job of a run.
@@ -132,12 +271,14 @@ pub struct JobView {
 /// What the provider says of a job's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobLog {
-    /// The text, capped: head and tail are kept, `omitted` bytes between them are not.
+    /// The text, capped: head, tail and the surroundings of errors are kept; a line of its own says where bytes are not.
     Text {
         /// The bytes kept.
         bytes: Vec<u8>,
         /// How many were left out.
         omitted: u64,
+        /// Why the end of the log is missing, when it is.
+        cut: Option<String>,
     },
     /// There is none: never made, expired or removed.
     Missing {
@@ -179,12 +320,29 @@ pub struct NewPull {
 pub trait Connector: Send + Sync {
     /// Host name, as bound in approvals.
     fn host(&self) -> &str;
-    /// Where git reaches the repository.
-    fn git_remote(&self) -> GitRemote;
-    /// The repository now.
+    /// Where git reaches the repository, with a credential that lasts for one such use.
+    async fn git_remote(&self, purpose: GitUse) -> Result<GitRemote, ConnectorError>;
+    /// What calls have cost so far.
+    fn usage(&self) -> Usage;
+    /// What the provider says of the credential.
+    async fn access(&self) -> Result<Access, ConnectorError>;
+    /// The repository now, by its registered number where there is one, whatever it is called today.
     async fn repository(&self) -> Result<RepositoryView, ConnectorError>;
     /// Completed and running runs, newest first, one page (from 1) at a time; an empty page is the end.
-    async fn runs(&self, page: u32) -> Result<Vec<RunView>, ConnectorError>;
+    async fn runs(&self, page: u32) -> Result<RunsPage, ConnectorError>;
+    /// One run, as it is now.
+    async fn run(&self, run: u64) -> Result<RunView, ConnectorError>;
+    /// Every workflow.
+    async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError>;
+    /// A file on a branch, at most `cap` bytes of it; none when it is not there.
+    async fn file(
+        &self,
+        branch: &str,
+        path: &str,
+        cap: usize,
+    ) -> Result<Option<Vec<u8>>, ConnectorError>;
+    /// Runs the failed jobs of a run again at the same commit. Not repeated by the connector: look at the run's attempt first.
+    async fn rerun_failed(&self, run: u64) -> Result<(), ConnectorError>;
     /// The jobs of one attempt of a run.
     async fn jobs(&self, run: u64, attempt: u64) -> Result<Vec<JobView>, ConnectorError>;
     /// A job's log, at most `cap` bytes of it.

@@ -1,6 +1,6 @@
 //! The decision table: from everything known to the one next step.
 
-use super::{ActiveMerge, ClosedReason, Reproduction, Snapshot};
+use super::{ActiveMerge, ClosedReason, FailureKind, Reproduction, Snapshot};
 use crate::approve::HumanDecision;
 use crate::clock::Millis;
 use crate::gate::Verdict;
@@ -59,6 +59,9 @@ pub enum Step {
         /// In words.
         detail: String,
     },
+    /// Reported, and not to be fixed by us: it rests until the same thing succeeds or a person ends it. Were it closed at
+    /// once, the next failure of the same cause would raise the alarm again.
+    AwaitRecovery,
     /// Nothing to do before then.
     Wait {
         /// When.
@@ -96,7 +99,10 @@ fn ended(snapshot: &Snapshot) -> Option<Step> {
     if let (Some(run), None) = (snapshot.recovered(), snapshot.active_merge()) {
         return Some(Step::Close {
             reason: ClosedReason::Recovered,
-            detail: format!("run {run} of the same job succeeded"),
+            detail: match snapshot.failure.kind {
+                FailureKind::Health => "the endpoint answers as expected again".to_owned(),
+                _ => format!("run {run} of the same job succeeded"),
+            },
         });
     }
     let denied = snapshot
@@ -117,14 +123,8 @@ fn merging(snapshot: &Snapshot) -> Option<Step> {
 
 fn investigation(snapshot: &Snapshot) -> Option<Step> {
     if !snapshot.failure.kind.may_be_code() {
-        let detail = format!(
-            "a failure of kind {} is reported, not fixed",
-            snapshot.failure.kind
-        );
-        return Some(Step::Close {
-            reason: ClosedReason::NotCode,
-            detail,
-        });
+        // Break it: close it here; while an endpoint is down, or a workflow broken, each look then opens another incident.
+        return Some(Step::AwaitRecovery);
     }
     match snapshot.reproduction() {
         None => return Some(Step::Reproduce),

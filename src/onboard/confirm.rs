@@ -2,18 +2,20 @@
 
 use serde::Serialize;
 
-use super::OnboardError;
+use super::{OnboardError, find_present};
 use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{OrganisationId, ProjectId};
 use crate::incident::AuditEvent;
-use crate::store::{Project, ProjectState, Store};
+use crate::store::{Project, ProjectState, Store, WatchMode};
 
 /// Everything that a person confirms. Its members stand in alphabetical order, so that its JSON is canonical.
 #[derive(Serialize)]
 struct DraftDocument<'a> {
     full_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    health: Option<&'a str>,
     host: &'a str,
     intent: &'a str,
     organisation: &'a str,
@@ -21,6 +23,8 @@ struct DraftDocument<'a> {
     project: &'a str,
     repository_id: &'a str,
     rules: Sha256Digest,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<&'a str>,
     url: &'a str,
     watch: &'static str,
 }
@@ -29,6 +33,7 @@ struct DraftDocument<'a> {
 pub fn draft_digest(project: &Project) -> Sha256Digest {
     let document = DraftDocument {
         full_name: &project.full_name,
+        health: (project.watch == WatchMode::Health).then_some(project.health.as_str()),
         host: &project.host,
         intent: &project.intent,
         organisation: project.organisation.as_str(),
@@ -37,14 +42,15 @@ pub fn draft_digest(project: &Project) -> Sha256Digest {
         repository_id: &project.repository_id,
         // Break it: take the stored `rules_digest` instead; rules that were changed in the database are then confirmed.
         rules: Sha256Digest::of(project.rules.as_bytes()),
+        schedule: project.schedule.as_deref(),
         url: &project.url,
-        watch: "ci",
+        watch: project.watch.as_str(),
     };
     // Text and digests always serialise; were that ever untrue, no digest would match.
     Sha256Digest::of(&serde_json::to_vec(&document).unwrap_or_default())
 }
 
-/// A project of this organisation.
+/// A project of this organisation, also one that was removed.
 ///
 /// # Errors
 /// There is none, or the store fails.
@@ -68,7 +74,7 @@ pub async fn confirm(
     shown: Option<&Sha256Digest>,
     now: Millis,
 ) -> Result<Project, OnboardError> {
-    let project = find(store, organisation, id).await?;
+    let project = find_present(store, organisation, id).await?;
     if let Some(expected) = shown
         && *expected != project.draft_digest
     {
@@ -122,7 +128,7 @@ pub async fn unfreeze(
     id: &ProjectId,
     by: &Principal,
 ) -> Result<Project, OnboardError> {
-    let project = find(store, organisation, id).await?;
+    let project = find_present(store, organisation, id).await?;
     let Some(reason) = &project.frozen else {
         return Err(OnboardError::NotFrozen(project.id));
     };
@@ -144,7 +150,7 @@ async fn set(
     id: &ProjectId,
     state: ProjectState,
 ) -> Result<Project, OnboardError> {
-    let project = find(store, organisation, id).await?;
+    let project = find_present(store, organisation, id).await?;
     store.set_project_state(&project, state).await?;
     find(store, organisation, id).await
 }

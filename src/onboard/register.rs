@@ -4,30 +4,21 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use super::access::{replacing, sufficient};
 use super::{OnboardError, Repository, draft_digest};
 use crate::approve::Principal;
 use crate::attest::keys::Fill;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
-use crate::config::{RulesFileError, ServiceUrl, rules_from_yaml};
+use crate::config::{HealthCheck, PollSchedule, RulesFileError, ServiceUrl, rules_from_yaml};
 use crate::connector::Connector;
 use crate::gate::Rules;
 use crate::id::{OrganisationId, ProjectId};
 use crate::signer::CredentialSeal;
-use crate::store::{Project, ProjectState, Store};
+use crate::store::{Project, ProjectState, Store, WatchMode};
 
 /// Longest intent document, in bytes.
 const INTENT_BYTES: usize = 64 * 1024;
-
-/// What is watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WatchMode {
-    /// CI runs.
-    #[default]
-    Ci,
-    /// Health endpoints; not available in this version.
-    Health,
-}
 
 /// Makes a connector from `OWNER/NAME` and a credential; an error says what is wrong, in words.
 pub type Connect<'a> =
@@ -55,6 +46,10 @@ pub struct Registration<'a> {
     pub token: SecretString,
     /// What is watched.
     pub watch: WatchMode,
+    /// The health checks; none unless they are watched.
+    pub health: &'a [HealthCheck],
+    /// When it is looked at; the configured default where none.
+    pub schedule: Option<&'a PollSchedule>,
     /// The rules and settings: the exact bytes of a YAML file.
     pub rules: &'a [u8],
     /// The name of that file in messages.
@@ -85,9 +80,7 @@ pub async fn register(
     fill: Fill<'_>,
     now: Millis,
 ) -> Result<Registered, OnboardError> {
-    if registration.watch == WatchMode::Health {
-        return Err(OnboardError::HealthUnavailable);
-    }
+    let health = health(registration)?;
     let repository = Repository::parse(registration.url, office.web_url)?;
     let (source, rules) = checked_rules(registration)?;
     check_intent(registration.intent)?;
@@ -98,6 +91,8 @@ pub async fn register(
             reason,
         }
     })?;
+    let (replace, otherwise) = (replacing(&id), "register with that one");
+    let remarks = sufficient(&*connector, &full_name, now, &replace, otherwise).await?;
     let found = seen(&*connector, &full_name, &rules).await?;
     let mut project = Project {
         url: format!("{}/{}", office.web_url, found.full_name),
@@ -113,6 +108,10 @@ pub async fn register(
         draft_digest: Sha256Digest::of(&[]),
         created_at: now,
         confirmed_at: None,
+        watch: registration.watch,
+        health,
+        schedule: registration.schedule.map(ToString::to_string),
+        removed_at: None,
         organisation: office.organisation.clone(),
         id,
     };
@@ -120,10 +119,26 @@ pub async fn register(
     let (id, draft) = (&project.id, &project.draft_digest);
     let sealed = office.seal.seal(id, draft, &registration.token, fill)?;
     office.store.insert_project(&project, &sealed).await?;
-    Ok(Registered {
-        project,
-        warnings: warnings(&rules, registration.intent),
-    })
+    let mut warnings = warnings(&rules, registration.intent);
+    warnings.extend(remarks);
+    Ok(Registered { project, warnings })
+}
+
+/// The health checks as they are stored: with every default written out, so that a person confirms what will be done.
+fn health(registration: &Registration<'_>) -> Result<String, OnboardError> {
+    let problem = match (registration.watch, registration.health.is_empty()) {
+        (WatchMode::Health, true) => {
+            "--watch health needs at least one check; give them with --health or --health-file, or under health in the configuration"
+        }
+        (WatchMode::Ci, false) => {
+            "health checks are given, but CI runs are watched; add --watch health"
+        }
+        _ => {
+            return serde_json::to_string(registration.health)
+                .map_err(|error| OnboardError::HealthText(error.to_string()));
+        }
+    };
+    Err(OnboardError::Health { problem })
 }
 
 /// The rules' text and the rules, exactly as the worker will read them.

@@ -10,10 +10,16 @@ struct Migration {
 }
 
 /// In order; the number of one is its place, from 1.
-const MIGRATIONS: &[Migration] = &[Migration {
-    sqlite: include_str!("../../migrations/sqlite/0001_main_job.sql"),
-    postgres: include_str!("../../migrations/postgres/0001_main_job.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        sqlite: include_str!("../../migrations/sqlite/0001_main_job.sql"),
+        postgres: include_str!("../../migrations/postgres/0001_main_job.sql"),
+    },
+    Migration {
+        sqlite: include_str!("../../migrations/sqlite/0002_watching.sql"),
+        postgres: include_str!("../../migrations/postgres/0002_watching.sql"),
+    },
+];
 
 statements! {
     /// The version of the schema.

@@ -14,6 +14,9 @@ statements! {
     INSERT_AUDIT = "INSERT INTO audit_event (organisation, incident, project, kind, detail, at) VALUES ($1, $2, $3, $4, $5, $6)";
     /// Something to deliver.
     INSERT_NOTICE = "INSERT INTO notice (organisation, incident, event, text, created_at, due_at) VALUES ($1, $2, $3, $4, $5, $5)";
+    /// Something to deliver that concerns a project and no incident.
+    INSERT_PROJECT_NOTICE = "INSERT INTO notice (organisation, project, event, text, created_at, due_at) \
+        VALUES ($1, $2, $3, $4, $5, $5)";
     /// Hands out due messages and hides them for the time that a delivery may take, so that two processes do not deliver the
     /// same one. The outer condition is asked again for a row that another process has just taken. A message whose incident
     /// still waits for a signature is held back for a while: whoever is told and looks at once should find the ledger whole.
@@ -22,7 +25,7 @@ statements! {
         (SELECT 1 FROM chain c WHERE c.incident = n.incident AND c.next_seq < c.next_draft)) \
         ORDER BY n.due_at, n.number LIMIT $3) \
         RETURNING number, organisation, incident, event, text, created_at, attempts, \
-        (SELECT i.project FROM incident i WHERE i.id = notice.incident) AS project";
+        COALESCE(project, (SELECT i.project FROM incident i WHERE i.id = notice.incident)) AS project";
     /// Delivered.
     DELIVERED = "UPDATE notice SET due_at = NULL, delivered_at = $1 WHERE number = $2";
     /// Not delivered.
@@ -41,9 +44,9 @@ pub struct StoredNotice {
     pub number: i64,
     /// Whose it is.
     pub organisation: OrganisationId,
-    /// What it is about.
-    pub incident: IncidentId,
-    /// That incident's project.
+    /// The incident that it is about; none when it is about the project.
+    pub incident: Option<IncidentId>,
+    /// The project.
     pub project: ProjectId,
     /// What happened.
     pub event: NoticeEvent,
@@ -67,13 +70,20 @@ fn notice_from_row(row: &AnyRow) -> Result<StoredNotice, StoreError> {
     Ok(StoredNotice {
         number: value::integer(row, "number")?,
         organisation: value::parsed(row, "organisation")?,
-        incident: value::parsed(row, "incident")?,
+        incident: optional_incident(row)?,
         project: value::parsed(row, "project")?,
         event: value::word(row, "event")?,
         text: value::text(row, "text")?,
         created_at: Millis(value::integer(row, "created_at")?),
         attempts: u32::try_from(value::count(row, "attempts")?).unwrap_or(u32::MAX),
     })
+}
+
+fn optional_incident(row: &AnyRow) -> Result<Option<IncidentId>, StoreError> {
+    match value::optional_text(row, "incident")? {
+        Some(_) => value::parsed(row, "incident").map(Some),
+        None => Ok(None),
+    }
 }
 
 impl Store {
@@ -122,6 +132,27 @@ impl Store {
         work.commit().await
     }
 
+    /// Tells people something about a project, and keeps it in the project's history under `kind`.
+    pub async fn tell_of_project(
+        &self,
+        organisation: &OrganisationId,
+        project: &ProjectId,
+        kind: &'static str,
+        text: &str,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let mut work = self.writing("telling of a project").await?;
+        let event = AuditEvent {
+            kind,
+            detail: text.to_owned(),
+        };
+        work.audit(organisation, None, Some(project), &event, now)
+            .await?;
+        work.notify_of_project(organisation, project, text, now)
+            .await?;
+        work.commit_and_nudge().await
+    }
+
     /// Writes something into the history that belongs to no step, e.g. that a worker could not sign.
     pub async fn record(
         &self,
@@ -154,6 +185,24 @@ impl Work {
             .bind(project.map(ProjectId::as_str))
             .bind(event.kind)
             .bind(detail.as_ref())
+            .bind(now.0);
+        self.execute(insert).await.map(|_| ())
+    }
+
+    /// A message about a project that concerns no incident.
+    pub(super) async fn notify_of_project(
+        &mut self,
+        organisation: &OrganisationId,
+        project: &ProjectId,
+        text: &str,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let text = value::message(text);
+        let insert = sqlx::query(INSERT_PROJECT_NOTICE)
+            .bind(organisation.as_str())
+            .bind(project.as_str())
+            .bind(value::spelling("a notice", &NoticeEvent::Notice)?)
+            .bind(text.as_ref())
             .bind(now.0);
         self.execute(insert).await.map(|_| ())
     }

@@ -13,24 +13,27 @@ use crate::id::{OrganisationId, ProjectId};
 statements! {
     /// A new draft.
     INSERT = "INSERT INTO project (id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, \
-        state, frozen, draft_digest, credential, created_at, confirmed_at) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+        state, frozen, draft_digest, credential, created_at, confirmed_at, watch, health, schedule) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
     /// Another project that watches the same repository.
-    TWIN = "SELECT id FROM project WHERE organisation = $1 AND host = $2 AND repository_id = $3 AND state <> 'draft' AND id <> $4";
+    TWIN = "SELECT id FROM project WHERE organisation = $1 AND host = $2 AND repository_id = $3 AND state <> 'draft' \
+        AND removed_at IS NULL AND id <> $4";
     /// A draft becomes watched, if it still is the one that was shown.
     CONFIRM = "UPDATE project SET state = 'confirmed', confirmed_at = $1 \
-        WHERE id = $2 AND organisation = $3 AND state = 'draft' AND draft_digest = $4";
+        WHERE id = $2 AND organisation = $3 AND state = 'draft' AND draft_digest = $4 AND removed_at IS NULL";
     /// Pauses or resumes.
-    SET_STATE = "UPDATE project SET state = $1 WHERE id = $2 AND organisation = $3 AND state <> 'draft'";
+    SET_STATE = "UPDATE project SET state = $1 WHERE id = $2 AND organisation = $3 AND state <> 'draft' \
+        AND removed_at IS NULL";
     /// Lets merges go on.
     UNFREEZE = "UPDATE project SET frozen = NULL WHERE id = $1 AND organisation = $2";
     /// Incidents that rest look again.
-    WAKE = "UPDATE incident SET wake_at = $1 WHERE project = $2 AND organisation = $3 AND wake_at > $1";
+    pub(super) WAKE = "UPDATE incident SET wake_at = $1 WHERE project = $2 AND organisation = $3 AND wake_at > $1";
     /// The sealed credential.
     CREDENTIAL = "SELECT credential FROM project WHERE id = $1";
     /// What the poll looks at.
     WATCHED = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
-        draft_digest, created_at, confirmed_at FROM project WHERE state = 'confirmed' ORDER BY id";
+        draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
+        WHERE state = 'confirmed' AND removed_at IS NULL ORDER BY id";
 }
 
 /// Where a project is.
@@ -52,6 +55,27 @@ impl ProjectState {
             Self::Draft => "draft",
             Self::Confirmed => "confirmed",
             Self::Paused => "paused",
+        }
+    }
+}
+
+/// What of a project is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WatchMode {
+    /// CI runs.
+    #[default]
+    Ci,
+    /// Health endpoints.
+    Health,
+}
+
+impl WatchMode {
+    /// The word used in tables, pages and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ci => "ci",
+            Self::Health => "health",
         }
     }
 }
@@ -89,6 +113,14 @@ pub struct Project {
     pub created_at: Millis,
     /// When a person confirmed it.
     pub confirmed_at: Option<Millis>,
+    /// What of it is watched.
+    pub watch: WatchMode,
+    /// The health endpoints that are watched, as a JSON list; `[]` for none.
+    pub health: String,
+    /// When it is looked at, as a cron expression with seconds; the configured default where none.
+    pub schedule: Option<String>,
+    /// When it was removed; its credential is gone since then.
+    pub removed_at: Option<Millis>,
 }
 
 pub(super) fn from_row(row: &AnyRow) -> Result<Project, StoreError> {
@@ -108,6 +140,10 @@ pub(super) fn from_row(row: &AnyRow) -> Result<Project, StoreError> {
         draft_digest: value::parsed(row, "draft_digest")?,
         created_at: Millis(value::integer(row, "created_at")?),
         confirmed_at: value::optional_integer(row, "confirmed_at")?.map(Millis),
+        watch: value::word(row, "watch")?,
+        health: value::text(row, "health")?,
+        schedule: value::optional_text(row, "schedule")?,
+        removed_at: value::optional_integer(row, "removed_at")?.map(Millis),
     })
 }
 
@@ -138,7 +174,10 @@ impl Store {
             .bind(project.draft_digest.to_string())
             .bind(credential)
             .bind(project.created_at.0)
-            .bind(project.confirmed_at.map(|at| at.0));
+            .bind(project.confirmed_at.map(|at| at.0))
+            .bind(project.watch.as_str())
+            .bind(value::exact("the health endpoints", &project.health)?)
+            .bind(project.schedule.as_deref());
         work.execute(insert).await?;
         work.commit().await
     }

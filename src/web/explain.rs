@@ -78,6 +78,10 @@ fn coming(record: &IncidentRecord, step: &Step) -> String {
         }
         Step::CleanUp => "Next, the pull request is closed and its branch deleted.".to_owned(),
         Step::Close { detail, .. } => format!("Next, it is closed: {detail}."),
+        Step::AwaitRecovery => format!(
+            "A failure of kind {} is reported, not fixed; it waits for recovery or a person.",
+            record.snapshot.failure.kind
+        ),
         Step::Wait { until } => match record.snapshot.request() {
             Some(request) => format!(
                 "It waits for an answer from {}, until {}.",

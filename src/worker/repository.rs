@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::change::Oid;
-use crate::connector::{Connector, GitRemote};
+use crate::connector::{Connector, GitRemote, GitUse};
 use crate::id::ProjectId;
 use crate::incident::StepError;
 use crate::workspace::git_command::{GitCommand, GitError, RefName, Refspec, Remote};
@@ -51,14 +51,16 @@ impl<'a> Clone<'a> {
     }
 
     /// Where it is cloned from.
-    pub(super) fn remote(&self) -> Result<Remote, StepError> {
-        let GitRemote { url, token } = self.connector.git_remote();
+    pub(super) async fn remote(&self, purpose: GitUse) -> Result<Remote, StepError> {
+        let remote = self.connector.git_remote(purpose).await;
+        let GitRemote { url, token } =
+            remote.map_err(|error| StepError::retry(REMOTE_PAUSE, error))?;
         Remote::new(&url, token).map_err(|error| remote_failure(&error))
     }
 
     /// Fetches the base branch, and a commit when the branch does not bring it.
     pub(super) async fn fetch(&self, base: &str, commit: Oid) -> Result<(), StepError> {
-        let remote = self.remote()?;
+        let remote = self.remote(GitUse::Fetch).await?;
         let branch = Refspec::Ref {
             from: name(&format!("refs/heads/{base}"))?,
             to: name(&format!("refs/remotes/origin/{base}"))?,

@@ -164,7 +164,7 @@ impl Claimed<'_> {
         };
         let step = next(&snapshot, now);
         match step {
-            Step::Done => return self.rest(&snapshot, None, "", 0).await,
+            Step::Done | Step::AwaitRecovery => return self.rest(&snapshot, None, "", 0).await,
             Step::Wait { until } => {
                 let reason = "waiting for the owner's answer";
                 return self.rest(&snapshot, Some(until), reason, 0).await;
@@ -409,7 +409,7 @@ async fn deliver_notices(engine: &Engine) -> Result<(), WorkerError> {
     for stored in engine.store.due_notices(now, NOTICES).await? {
         let notification = Notification::new(
             stored.event,
-            Some(stored.incident.clone()),
+            stored.incident.clone(),
             Some(stored.project.clone()),
             stored.text.clone(),
         );

@@ -27,6 +27,7 @@ const LAYERS: &[&[&str]] = &[
         "identity",
         "anchor",
         "config",
+        "probe",
     ],
     &[
         "watch",

@@ -4,6 +4,7 @@ mod answering;
 mod approvals;
 mod doctor;
 mod incidents;
+mod projects;
 mod refusals;
 
 use std::io::Write as _;
@@ -20,7 +21,7 @@ use caretaker::incident::{
     ClosedReason, DecisionFact, DiagnosisFact, Fact, Failure, FailureKind, FixFact, NewLink,
     Outcome, Reproduction, Snapshot,
 };
-use caretaker::store::{Claim, Commit, Observed, Project, ProjectState, Store};
+use caretaker::store::{Claim, Commit, Observed, Project, ProjectState, Store, WatchMode};
 use caretaker::worker::repository_folder;
 use caretaker::workspace::TrustedRepository;
 
@@ -98,7 +99,9 @@ impl Desk {
         entropy.copy_from_slice(&Sha256Digest::of(job.as_bytes()).as_bytes()[..10]);
         let incident = IncidentId::new(now, entropy);
         let failure = failure(job, self.base);
-        let observed = self.store.observe(&self.project, &failure, &incident, now);
+        let observed = self
+            .store
+            .observe(&self.project, &failure, None, &incident, now);
         assert_eq!(observed.await.unwrap(), Observed::Opened(incident.clone()));
         let claim = self.store.claim("worker", now, LEASE).await.unwrap();
         let claim = claim.unwrap();
@@ -376,6 +379,10 @@ fn project(owner: &str, now: Millis) -> Project {
         draft_digest: Sha256Digest::of(b"draft"),
         created_at: now,
         confirmed_at: None,
+        watch: WatchMode::Ci,
+        health: "[]".to_owned(),
+        schedule: None,
+        removed_at: None,
     }
 }
 
@@ -392,6 +399,7 @@ fn failure(job: &str, commit: Oid) -> Failure {
         attempt: 1,
         commit,
         url: Some("https://github.example/acme/difference/actions/runs/1042".to_owned()),
+        detail: None,
     }
 }
 

@@ -37,6 +37,7 @@ fn snapshot(facts: Vec<Fact>, ledger: LedgerState) -> Snapshot {
             attempt: 1,
             commit: oid(4),
             url: None,
+            detail: None,
         },
         version: 0,
         opened_at: NOW,
@@ -155,6 +156,33 @@ fn a_recovery_closes_what_has_not_merged_but_never_interrupts_a_merge() {
         next(&snapshot(vec![merging, recovered], signed(0)), NOW),
         Step::Merge(_)
     ));
+}
+
+#[test]
+fn what_is_no_fault_of_the_code_stays_open_until_it_recovers() {
+    for kind in [
+        FailureKind::NeverStarted,
+        FailureKind::Timeout,
+        FailureKind::WorkflowInvalid,
+        FailureKind::SilentWorkflow,
+        FailureKind::Flaky,
+        FailureKind::Health,
+        FailureKind::Unknown,
+    ] {
+        let mut open = snapshot(vec![], signed(0));
+        open.failure.kind = kind;
+        // Break it: close it at once in `next::investigation`; the next look at the same outage then opens another incident.
+        assert_eq!(next(&open, NOW), Step::AwaitRecovery, "{kind}");
+        assert!(!stage(&open).is_final());
+        let mut recovered = snapshot(vec![Fact::Recovered { run_id: 10 }], signed(0));
+        recovered.failure.kind = kind;
+        let Step::Close { reason, detail } = next(&recovered, NOW) else {
+            panic!("{kind}: it does not close");
+        };
+        assert_eq!(reason, ClosedReason::Recovered);
+        let endpoint = detail == "the endpoint answers as expected again";
+        assert_eq!(endpoint, kind == FailureKind::Health, "{detail}");
+    }
 }
 
 fn any_fact() -> impl Strategy<Value = Fact> {

@@ -24,6 +24,7 @@ mod demo;
 mod forge;
 mod gate;
 mod git_command;
+mod health;
 mod incident;
 mod keys;
 mod notify;

@@ -44,6 +44,6 @@ pub(super) async fn perform(work: Work<'_>, step: &Step) -> Stepped {
         Step::ProveLanding(merge) => landing::prove_landing(work, merge).await,
         Step::CleanUp => close::clean_up(work).await,
         Step::Close { reason, detail } => close::close(work, *reason, detail).await,
-        Step::Wait { .. } | Step::Done => Ok(Outcome::default()),
+        Step::AwaitRecovery | Step::Wait { .. } | Step::Done => Ok(Outcome::default()),
     }
 }

@@ -5,6 +5,7 @@ use super::super::repository::{Clone, name, remote_failure};
 use super::super::work::{Work, expect, unanswered};
 use super::judge::judge;
 use crate::change::Oid;
+use crate::connector::GitUse;
 use crate::connector::NewPull;
 use crate::gate::Cleared;
 use crate::incident::{EscalationReason, Fact, FixFact, Outcome, StepError};
@@ -51,7 +52,8 @@ async fn push_cleared(
         commit: Some(fix.commit),
         expected: None,
     };
-    let pushed = clone.git().push(&clone.remote()?, &push).await;
+    let remote = clone.remote(GitUse::Push).await?;
+    let pushed = clone.git().push(&remote, &push).await;
     pushed.map_err(|error| remote_failure(&error))
 }
 

@@ -13,7 +13,7 @@ use caretaker::attest::{
 use caretaker::change::{Oid, Sha256Digest};
 use caretaker::clock::{FixedClock, Millis};
 use caretaker::id::{OrganisationId, ProjectId};
-use caretaker::store::{Project, ProjectState, Store};
+use caretaker::store::{Project, ProjectState, Store, WatchMode};
 use caretaker::web::{Now, WebState, router};
 use sqlx::{AnyConnection, Connection as _};
 
@@ -119,6 +119,10 @@ pub(super) fn project() -> Project {
         draft_digest: Sha256Digest::of(b"draft"),
         created_at: NOW,
         confirmed_at: None,
+        watch: WatchMode::Ci,
+        health: "[]".to_owned(),
+        schedule: None,
+        removed_at: None,
     }
 }
 

@@ -9,8 +9,8 @@ use caretaker::approve::{Binding, HumanDecision};
 use caretaker::change::{FileChange, Mode, Oid, RepoPath};
 use caretaker::clock::{Clock as _, FixedClock};
 use caretaker::connector::{
-    Connector, ConnectorError, GitRemote, JobLog, JobView, NewPull, PullView, RepositoryView,
-    RunView,
+    Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
+    RepositoryView, RunView, RunsPage, Usage, WorkflowView,
 };
 use caretaker::execute::{MergeAnswer, MergeOrder};
 use caretaker::id::{ExecutionId, IncidentId};
@@ -187,24 +187,49 @@ impl Connector for Memory {
         "memory.example"
     }
 
-    fn git_remote(&self) -> GitRemote {
-        GitRemote {
+    async fn git_remote(&self, _: GitUse) -> Result<GitRemote, ConnectorError> {
+        Ok(GitRemote {
             url: format!("file://{}", self.path.display()),
             token: None,
-        }
+        })
     }
 
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+    async fn access(&self) -> Result<Access, ConnectorError> {
+        Ok(Access::default())
+    }
+    async fn run(&self, _: u64) -> Result<RunView, ConnectorError> {
+        Err(ConnectorError::Refused {
+            action: "run".to_owned(),
+            reason: "not in this test".to_owned(),
+        })
+    }
+    async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError> {
+        Ok(Vec::new())
+    }
+    async fn file(&self, _: &str, _: &str, _: usize) -> Result<Option<Vec<u8>>, ConnectorError> {
+        Ok(None)
+    }
+    async fn rerun_failed(&self, _: u64) -> Result<(), ConnectorError> {
+        Err(ConnectorError::Refused {
+            action: "rerun".to_owned(),
+            reason: "not in this test".to_owned(),
+        })
+    }
     async fn repository(&self) -> Result<RepositoryView, ConnectorError> {
         Ok(RepositoryView {
             id: "1".to_owned(),
             full_name: "memory/sums".to_owned(),
             default_branch: "main".to_owned(),
             archived: false,
+            disabled: false,
         })
     }
 
-    async fn runs(&self, _: u32) -> Result<Vec<RunView>, ConnectorError> {
-        Ok(Vec::new())
+    async fn runs(&self, _: u32) -> Result<RunsPage, ConnectorError> {
+        Ok(RunsPage::default())
     }
 
     async fn jobs(&self, _: u64, _: u64) -> Result<Vec<JobView>, ConnectorError> {
@@ -215,6 +240,7 @@ impl Connector for Memory {
         Ok(JobLog::Text {
             bytes: sums::LOG.as_bytes().to_vec(),
             omitted: 0,
+            cut: None,
         })
     }
 
@@ -347,6 +373,7 @@ impl Watching {
             attempt: 1,
             commit: memory.tip("main").unwrap(),
             url: None,
+            detail: None,
         };
         let incident = observed(&engine, &project, &failure).await;
         let watching = Self {
