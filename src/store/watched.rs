@@ -311,7 +311,8 @@ impl Work {
             now,
         )
         .await?;
-        self.recur(organisation, &incident, failure, now).await?;
+        self.recur(organisation, &incident, seen.failure, now)
+            .await?;
         Ok(Some(incident))
     }
 

@@ -34,10 +34,10 @@ mod reconcile;
 mod sandbox;
 mod serve;
 mod store;
-mod support;
 mod watch;
 mod web;
 mod worker;
 mod workspace;
 
 #[path = "../support/mod.rs"]
+mod support;

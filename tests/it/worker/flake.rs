@@ -40,7 +40,7 @@ impl World {
             match observation {
                 Observation::Failed(failure) => {
                     let id = IncidentId::new(now, [7; 10]);
-                    let observed = store.observe(project, &failure, &id, now).await;
+                    let observed = store.observe(project, &failure, None, &id, now).await;
                     observed.map(drop).unwrap();
                 }
                 Observation::Succeeded(success) => {
@@ -220,7 +220,7 @@ async fn two_jobs_of_one_run_share_one_rerun() {
     let observed = world
         .engine
         .store
-        .observe(&world.project, &other, &id, world.clock.now());
+        .observe(&world.project, &other, None, &id, world.clock.now());
     observed.await.map(drop).unwrap();
     drain(&world.engine, "worker").await.unwrap();
     assert_eq!((world.reruns(), world.attempt().await), (1, 2));
