@@ -8,10 +8,17 @@ impl Desk {
     /// Writes down what the watch would have found.
     async fn watched(&self, columns: &str) {
         let file = self.home().join("caretaker.db");
-        let mut raw = sqlx::AnyConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
+        let mut raw = sqlx::AnyConnection::connect(&format!("sqlite://{}", file.display()))
+            .await
+            .unwrap();
         let project = &self.project.id;
-        let statement = format!("INSERT INTO project_watch (project, {columns}".replace("VALUES (", &format!("VALUES ('{project}', ")));
-        sqlx::raw_sql(statement.leak() as &'static str).execute(&mut raw).await.unwrap();
+        let values = format!("VALUES ('{project}', ");
+        let columns = columns.replace("VALUES (", &values);
+        let statement = format!("INSERT INTO project_watch (project, {columns}");
+        sqlx::raw_sql(statement.leak() as &'static str)
+            .execute(&mut raw)
+            .await
+            .unwrap();
         raw.close().await.unwrap();
     }
 
@@ -22,7 +29,10 @@ impl Desk {
 
 /// Without what differs from run to run, and without digits of seconds.
 fn seen(ran: &Ran) -> String {
-    regex::Regex::new(r"\b\d+ s ago").unwrap().replace_all(&ran.shown(), "[s] ago").into_owned()
+    regex::Regex::new(r"\b\d+ s ago")
+        .unwrap()
+        .replace_all(&ran.shown(), "[s] ago")
+        .into_owned()
 }
 
 fn narrow(text: &str) {
@@ -58,8 +68,16 @@ async fn how_watching_goes_stands_in_one_line() {
     let show = desk.run(&["project", "show", desk.project.id.as_str()]);
     narrow(&show.out);
     insta::assert_snapshot!(seen(&show), @"");
-    let watching = desk.run(&["project", "list", "--json"]).json()["projects"][0]["watching"].clone();
-    assert_eq!((&watching["requests"], &watching["unchanged"], &watching["lag_ms"]), (&118.into(), &111.into(), &41_000.into()));
+    let watching =
+        desk.run(&["project", "list", "--json"]).json()["projects"][0]["watching"].clone();
+    assert_eq!(
+        (
+            &watching["requests"],
+            &watching["unchanged"],
+            &watching["lag_ms"]
+        ),
+        (&118.into(), &111.into(), &41_000.into())
+    );
     assert_eq!(watching["looked_at"], Millis(look).to_string());
     assert_eq!(watching["budget"]["resets_at"], Millis(resets).to_string());
     assert_eq!(watching["budget"]["remaining"], 4882);
@@ -81,14 +99,26 @@ async fn what_is_wrong_with_a_repository_is_told_with_its_mend() {
     insta::assert_snapshot!(seen(&list).replace("prj-…", &"P".repeat(30)), @"");
     let show = desk.run(&["project", "show", project.as_str()]);
     narrow(&show.out);
-    assert!(show.out.contains("mend         make another token"), "{}", show.out);
+    assert!(
+        show.out.contains("mend         make another token"),
+        "{}",
+        show.out
+    );
     assert!(!show.out.contains('\u{1b}') && !list.out.contains('\u{1b}'));
     let doctor = desk.run(&["doctor", "--offline", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
     let checks = document["projects"][0]["checks"].as_array().unwrap();
-    let condition = checks.iter().find(|check| check["check"] == "condition").unwrap();
+    let condition = checks
+        .iter()
+        .find(|check| check["check"] == "condition")
+        .unwrap();
     assert_eq!(condition["state"], "failed");
-    assert!(condition["found"].as_str().unwrap().contains("credential-refused"));
+    assert!(
+        condition["found"]
+            .as_str()
+            .unwrap()
+            .contains("credential-refused")
+    );
 }
 
 #[tokio::test]
@@ -100,7 +130,11 @@ async fn a_project_is_removed_only_when_it_is_meant() {
     assert!(desk.repository().is_dir());
     insta::assert_snapshot!(question.shown(), @"");
     let wrong = desk.run(&["project", "remove", id, "--digest", &"0".repeat(64)]);
-    assert!(wrong.code == Some(1) && wrong.error.contains("its draft has digest"), "{}", wrong.error);
+    assert!(
+        wrong.code == Some(1) && wrong.error.contains("its draft has digest"),
+        "{}",
+        wrong.error
+    );
 
     let digest = desk.project.draft_digest.to_string();
     let removed = desk.run(&["project", "remove", id, "--digest", &digest]);
@@ -111,9 +145,17 @@ async fn a_project_is_removed_only_when_it_is_meant() {
     let verified = desk.run(&["project", "list"]);
     assert!(verified.out.starts_with("no projects"), "{}", verified.out);
     let shown = desk.run(&["project", "show", id]);
-    assert!(shown.out.contains("removed      20") && shown.out.contains("project-removed"), "{}", shown.out);
+    assert!(
+        shown.out.contains("removed      20") && shown.out.contains("project-removed"),
+        "{}",
+        shown.out
+    );
     let again = desk.run(&["project", "remove", id, "--yes"]);
-    assert!(again.code == Some(1) && again.error.contains("it was removed at"), "{}", again.error);
+    assert!(
+        again.code == Some(1) && again.error.contains("it was removed at"),
+        "{}",
+        again.error
+    );
 }
 
 #[tokio::test]
@@ -126,6 +168,10 @@ async fn nothing_outside_the_home_is_deleted() {
     std::os::unix::fs::symlink(&outside, folder.parent().unwrap()).unwrap();
     let removed = desk.run(&["project", "remove", desk.project.id.as_str(), "--yes"]);
     assert_eq!(removed.code, Some(0), "{}", removed.error);
-    assert!(removed.out.contains("was not deleted: it really lies at"), "{}", removed.out);
+    assert!(
+        removed.out.contains("was not deleted: it really lies at"),
+        "{}",
+        removed.out
+    );
     assert!(outside.join(name).is_dir());
 }

@@ -63,7 +63,10 @@ async fn a_classic_token_has_what_it_needs_and_nothing_else() {
         assert_eq!(access.untold, Vec::<String>::new());
         assert_eq!(access.expires_at, None);
         let granted = access.granted.unwrap();
-        assert_eq!(granted.len(), scopes.split(',').filter(|one| !one.is_empty()).count());
+        assert_eq!(
+            granted.len(),
+            scopes.split(',').filter(|one| !one.is_empty()).count()
+        );
     }
 }
 
@@ -75,7 +78,10 @@ async fn a_classic_token_that_may_not_see_the_repository_lacks_the_scope() {
     })
     .await;
     let access = access_with("ghp_example", &provider).await.unwrap();
-    assert_eq!((access.missing, access.unneeded), (vec!["repo".to_owned()], vec!["gist".to_owned()]));
+    assert_eq!(
+        (access.missing, access.unneeded),
+        (vec!["repo".to_owned()], vec!["gist".to_owned()])
+    );
 
     // With the scope it really is not there.
     let provider = Provider::start(|asked| match asked.target.as_str() {
@@ -95,7 +101,10 @@ async fn a_user_who_may_only_read_is_told() {
     })
     .await;
     let access = access_with("ghp_example", &provider).await.unwrap();
-    assert!(access.missing[0].contains("write to the repository"), "{access:?}");
+    assert!(
+        access.missing[0].contains("write to the repository"),
+        "{access:?}"
+    );
 }
 
 /// What is refused to a fine-grained token.
@@ -132,9 +141,16 @@ async fn fine_grained(private: bool, refused: &'static [&'static str]) -> (Acces
 #[tokio::test]
 async fn a_fine_grained_token_shows_by_refused_reads_what_it_lacks() {
     let (access, asked) = fine_grained(true, &["/actions/", "/check-runs", "/pulls"]).await;
-    assert_eq!(access.missing, ["pull_requests:write", "actions:write", "checks:read"]);
+    assert_eq!(
+        access.missing,
+        ["pull_requests:write", "actions:write", "checks:read"]
+    );
     assert_eq!((access.granted, access.unneeded), (None, vec![]));
-    assert!(access.untold[0].contains("(contents:write)"), "{:?}", access.untold);
+    assert!(
+        access.untold[0].contains("(contents:write)"),
+        "{:?}",
+        access.untold
+    );
     assert!(access.untold[1].contains("cannot be told for this kind of token"));
     assert!(asked.iter().all(|asked| asked.method == "GET"));
 
@@ -166,7 +182,11 @@ async fn of_a_token_that_nothing_is_known_of_nothing_is_guessed() {
         let access = access_with(token, &provider).await.unwrap();
         assert_eq!((access.kind.as_str(), access.granted), (kind, None));
         assert_eq!((access.missing.len(), access.unneeded.len()), (0, 0));
-        assert!(access.untold[0].contains("cannot be told"), "{:?}", access.untold);
+        assert!(
+            access.untold[0].contains("cannot be told"),
+            "{:?}",
+            access.untold
+        );
     }
 }
 
@@ -209,7 +229,10 @@ async fn a_refused_token_and_a_limit_are_errors_of_their_kind() {
     assert!(matches!(error, ConnectorError::Limited { .. }), "{error}");
     let error = refused(|| Reply::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{".to_vec()));
     let error = error.await;
-    assert!(matches!(error, ConnectorError::Unreachable { .. }), "{error}");
+    assert!(
+        matches!(error, ConnectorError::Unreachable { .. }),
+        "{error}"
+    );
 }
 
 #[tokio::test]

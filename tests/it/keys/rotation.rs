@@ -75,8 +75,11 @@ impl Installation {
         let project = project(&self.organisation, number);
         let token = format!("ghp_token-{number}").into();
         let draft = &project.draft_digest;
-        let sealed = self.seal().seal(&project.id, draft, &token, &mut system_randomness);
-        let inserted = self.store.insert_project(&project, &sealed.unwrap());
+        let sealed = self
+            .seal()
+            .seal(&project.id, draft, &token, &mut system_randomness);
+        let sealed = sealed.unwrap();
+        let inserted = self.store.insert_project(&project, &sealed);
         inserted.await.unwrap();
     }
 
@@ -140,7 +143,8 @@ async fn every_credential_is_sealed_under_another_key_and_the_old_one_opens_none
     let old = CredentialSeal::new(old.try_into().unwrap());
     let sealed = installation.store.sealed_credentials().await.unwrap();
     assert!(sealed.iter().all(|(project, sealed)| {
-        old.open(&project.id, &project.draft_digest, sealed).is_err()
+        old.open(&project.id, &project.draft_digest, sealed)
+            .is_err()
     }));
     let scoped = installation.store.within(&installation.organisation);
     let events = scoped.project_events(&sealed[0].0.id, 9).await.unwrap();
@@ -159,7 +163,10 @@ async fn a_rotation_that_is_cut_off_anywhere_leaves_everything_open() {
         let installation = Installation::new("cut off").await;
         let running = installation.seal();
         let error = installation.rotate(Some(point)).await.unwrap_err();
-        assert!(matches!(error, RotateError::Stopped(at) if at == point), "{error}");
+        assert!(
+            matches!(error, RotateError::Stopped(at) if at == point),
+            "{error}"
+        );
         assert!(installation.opens(&running).await, "{point:?}");
         assert!(installation.opens(&installation.seal()).await, "{point:?}");
         installation.register(4).await;
@@ -196,7 +203,10 @@ async fn links_follow_from_the_newest_key() {
     let made = |seal: &CredentialSeal| seal.link(&approval, &request, &principal()).hash();
     let counted = |seal: &CredentialSeal| -> Vec<_> {
         let links = seal.links(&approval, &request, &principal());
-        links.iter().map(caretaker::approve::ApprovalToken::hash).collect()
+        links
+            .iter()
+            .map(caretaker::approve::ApprovalToken::hash)
+            .collect()
     };
     let old = made(&running);
     let stopped = installation.rotate(Some(RotationPoint::Resealed)).await;
@@ -241,5 +251,8 @@ async fn nothing_is_rotated_that_would_lose_a_credential() {
         ..installation
     };
     let error = installation.rotate(None).await.unwrap_err();
-    assert!(matches!(error, RotateError::NothingSealed { .. }), "{error}");
+    assert!(
+        matches!(error, RotateError::NothingSealed { .. }),
+        "{error}"
+    );
 }

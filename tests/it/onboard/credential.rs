@@ -37,7 +37,10 @@ async fn another_token_takes_the_place_of_a_projects_whatever_state_it_is_in() {
         assert_ne!(before, replaced.after);
         assert_eq!(
             detail,
-            format!("by local:ada: the token {before}… was replaced by {}…", replaced.after)
+            format!(
+                "by local:ada: the token {before}… was replaced by {}…",
+                replaced.after
+            )
         );
         // The one before is not even left where the database keeps what it deleted.
         assert!(!place.stored(&old) && !place.stored(token.as_bytes()));
@@ -49,12 +52,22 @@ async fn a_token_that_lacks_something_is_refused_and_the_old_one_stays() {
     let place = Place::new().await;
     let project = place.confirmed(1).await;
     place.say(|said| said.scopes = "gist");
-    let error = place.replace(&project.id, SECOND).await.unwrap_err().to_string();
-    assert!(error.contains("lacks repo") && error.contains("give that one"), "{error}");
+    let error = place
+        .replace(&project.id, SECOND)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("lacks repo") && error.contains("give that one"),
+        "{error}"
+    );
     assert!(!error.contains(SECOND), "{error}");
     assert_eq!(place.token(&project.id).await.as_deref(), Some(FIRST));
     let error = place.register(2).await.unwrap_err().to_string();
-    assert!(error.contains("lacks repo") && error.contains("register with that one"), "{error}");
+    assert!(
+        error.contains("lacks repo") && error.contains("register with that one"),
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +76,10 @@ async fn what_is_more_than_needed_is_told_and_taken() {
     place.say(|said| said.scopes = "repo, workflow, delete_repo");
     let registered = place.register(1).await.unwrap();
     let warning = registered.warnings.join("\n");
-    assert!(warning.contains("more than is needed: workflow, delete_repo"), "{warning}");
+    assert!(
+        warning.contains("more than is needed: workflow, delete_repo"),
+        "{warning}"
+    );
     let id = &registered.project.id;
     let notes = place.replace(id, SECOND).await.unwrap().notes;
     assert_eq!(notes, registered.warnings);
@@ -74,7 +90,11 @@ async fn a_token_that_ends_soon_is_said_to() {
     let place = Place::new().await;
     place.say(|said| said.ends = Some(TOMORROW));
     let registered = place.register(1).await.unwrap();
-    assert!(registered.warnings[0].contains("ends in 1 day"), "{:?}", registered.warnings);
+    assert!(
+        registered.warnings[0].contains("ends in 1 day"),
+        "{:?}",
+        registered.warnings
+    );
     place.say(|said| said.ends = Some("2027-09-22 14:13:20 UTC"));
     let replaced = place.replace(&registered.project.id, SECOND).await.unwrap();
     assert_eq!(replaced.notes, Vec::<String>::new());
@@ -90,7 +110,10 @@ async fn a_token_for_another_repository_is_not_taken() {
     assert_eq!(replaced.project.repository_id, "42");
     place.say(|said| said.numbered = 43);
     let error = place.replace(&project.id, FIRST).await.unwrap_err();
-    assert!(matches!(error, OnboardError::OtherRepository { .. }), "{error}");
+    assert!(
+        matches!(error, OnboardError::OtherRepository { .. }),
+        "{error}"
+    );
     assert_eq!(place.token(&project.id).await.as_deref(), Some(SECOND));
 }
 
@@ -101,9 +124,18 @@ async fn what_cannot_be_shown_to_be_confirmed_is_confirmed_again() {
     place.seal = CredentialSeal::new([8; 32]);
     assert_eq!(place.token(&project.id).await, None);
     let replaced = place.replace(&project.id, SECOND).await.unwrap();
-    assert_eq!((replaced.before, replaced.project.state), (None, ProjectState::Draft));
+    assert_eq!(
+        (replaced.before, replaced.project.state),
+        (None, ProjectState::Draft)
+    );
     assert_eq!(place.token(&project.id).await.as_deref(), Some(SECOND));
-    let confirmed = confirm(&place.store, &place.organisation, &project.id, None, super::NOW);
+    let confirmed = confirm(
+        &place.store,
+        &place.organisation,
+        &project.id,
+        None,
+        super::NOW,
+    );
     assert_eq!(confirmed.await.unwrap().state, ProjectState::Confirmed);
 }
 
@@ -111,7 +143,9 @@ async fn what_cannot_be_shown_to_be_confirmed_is_confirmed_again() {
 async fn rules_that_were_exchanged_in_the_database_are_not_sealed_as_if_seen() {
     let place = Place::new().await;
     let project = place.confirmed(1).await;
-    place.by_hand("UPDATE project SET rules = 'denied: []'").await;
+    place
+        .by_hand("UPDATE project SET rules = 'denied: []'")
+        .await;
     let error = place.replace(&project.id, SECOND).await.unwrap_err();
     assert!(matches!(error, OnboardError::Changed { .. }), "{error}");
     // With a digest that fits, too, it only becomes a draft that shows the exchanged rules.
@@ -121,7 +155,13 @@ async fn rules_that_were_exchanged_in_the_database_are_not_sealed_as_if_seen() {
     let replaced = place.replace(&project.id, SECOND).await.unwrap();
     assert_eq!(replaced.project.state, ProjectState::Draft);
     // What is stored as the digest of the rules is still another one.
-    let confirmed = confirm(&place.store, &place.organisation, &project.id, None, super::NOW);
+    let confirmed = confirm(
+        &place.store,
+        &place.organisation,
+        &project.id,
+        None,
+        super::NOW,
+    );
     let error = confirmed.await.unwrap_err();
     assert!(matches!(error, OnboardError::Changed { .. }), "{error}");
 }

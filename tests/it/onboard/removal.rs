@@ -43,10 +43,15 @@ async fn a_removed_project_is_gone_but_for_its_history_and_can_be_registered_aga
     let kept = place.project(&project.id).await;
     assert_eq!(kept.removed_at, Some(BEGINNING));
 
-    let gone = |error: OnboardError| assert!(matches!(error, OnboardError::Removed { .. }), "{error}");
+    let gone =
+        |error: OnboardError| assert!(matches!(error, OnboardError::Removed { .. }), "{error}");
     let id = &project.id;
     gone(find_present(store, organisation, id).await.unwrap_err());
-    gone(confirm(store, organisation, id, None, BEGINNING).await.unwrap_err());
+    gone(
+        confirm(store, organisation, id, None, BEGINNING)
+            .await
+            .unwrap_err(),
+    );
     gone(pause(store, organisation, id).await.unwrap_err());
     gone(place.replace(id, SECOND).await.unwrap_err());
     gone(place.rename(id).await.unwrap_err());
@@ -55,5 +60,8 @@ async fn a_removed_project_is_gone_but_for_its_history_and_can_be_registered_aga
     assert!(again.unwrap_err().to_string().contains("removed already"));
 
     let other = place.confirmed(2).await;
-    assert_eq!((other.state, &other.repository_id), (ProjectState::Confirmed, &project.repository_id));
+    assert_eq!(
+        (other.state, &other.repository_id),
+        (ProjectState::Confirmed, &project.repository_id)
+    );
 }

@@ -17,14 +17,20 @@ async fn a_renamed_repository_is_a_draft_with_its_new_name_and_the_same_token() 
     let renamed = place.rename(&project.id).await.unwrap();
     let after = &renamed.after;
     assert_eq!(renamed.before.full_name, "octo/widget");
-    assert_eq!((after.full_name.as_str(), after.state), ("octo/gadget", ProjectState::Draft));
+    assert_eq!(
+        (after.full_name.as_str(), after.state),
+        ("octo/gadget", ProjectState::Draft)
+    );
     assert!(after.url.ends_with("/octo/gadget") && after.confirmed_at.is_none());
     assert_ne!(after.draft_digest, project.draft_digest);
     assert_eq!(after.repository_id, project.repository_id);
     assert_eq!(place.token(&project.id).await.as_deref(), Some(FIRST));
     let (kind, detail) = place.event(&project.id).await;
     assert_eq!(kind, "project-renamed");
-    assert!(detail.contains("octo/widget is octo/gadget by now"), "{detail}");
+    assert!(
+        detail.contains("octo/widget is octo/gadget by now"),
+        "{detail}"
+    );
 
     // Nothing is watched before a person has confirmed it again.
     assert_eq!(place.store.watched_projects().await.unwrap(), []);

@@ -144,8 +144,7 @@ impl Place {
     }
 
     pub(super) async fn register(&self, number: u8) -> Result<Registered, OnboardError> {
-        let connect =
-            |full_name: &str, token| connector(&self.origin, full_name, None, token);
+        let connect = |full_name: &str, token| connector(&self.origin, full_name, None, token);
         let office = Office {
             store: &self.store,
             organisation: &self.organisation,

@@ -21,7 +21,9 @@ impl World {
             detail: String::new(),
         };
         let organisation = &self.project.organisation;
-        let resealed = self.store.reseal_credentials(swaps, organisation, &event, after(9));
+        let resealed = self
+            .store
+            .reseal_credentials(swaps, organisation, &event, after(9));
         resealed.await
     }
 

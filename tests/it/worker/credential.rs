@@ -15,17 +15,20 @@ async fn a_question_is_asked_anew_after_the_key_was_rotated_and_the_old_link_is_
     let old = world.inbox.link().unwrap();
     let store = &world.engine.store;
     let project = store.sealed_credentials().await.unwrap().remove(0).0;
-    let swap = Swap {
+    let swaps = [Swap {
         project,
         before: b"sealed".to_vec(),
         after: b"sealed anew".to_vec(),
-    };
+    }];
     let event = AuditEvent {
         kind: "deployment-key-rotated",
         detail: String::new(),
     };
-    let (organisation, now) = (&world.project.organisation, super::world::NOW.plus_seconds(600));
-    let resealed = store.reseal_credentials(&[swap], organisation, &event, now);
+    let (organisation, now) = (
+        &world.project.organisation,
+        super::world::NOW.plus_seconds(600),
+    );
+    let resealed = store.reseal_credentials(&swaps, organisation, &event, now);
     assert_eq!(resealed.await.unwrap(), [world.incident.clone()]);
     world.clock.advance_millis(700_000);
     drain(&world.engine, "worker").await.unwrap();
@@ -36,7 +39,10 @@ async fn a_question_is_asked_anew_after_the_key_was_rotated_and_the_old_link_is_
     world.answer(HumanDecision::Approve).await;
     assert_eq!(world.settle().await, Stage::Resolved);
     let events = world.events().await;
-    assert_eq!(events, ["proposal", "policy-decision", "approval", "execution"]);
+    assert_eq!(
+        events,
+        ["proposal", "policy-decision", "approval", "execution"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -45,7 +51,10 @@ async fn the_ledger_of_an_incident_whose_project_was_removed_still_verifies() {
     assert_eq!(world.settle().await, Stage::AwaitingApproval);
     let store = &world.engine.store;
     let now = super::world::NOW.plus_seconds(600);
-    let (removal, _) = store.remove_project(&world.project, "local:ada", now).await.unwrap();
+    let (removal, _) = store
+        .remove_project(&world.project, "local:ada", now)
+        .await
+        .unwrap();
     assert_eq!(removal.closed, [world.incident.clone()]);
     assert_eq!(removal.pulls.len(), 1);
     world.clock.advance_millis(700_000);
