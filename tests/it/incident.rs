@@ -180,7 +180,13 @@ fn what_is_no_fault_of_the_code_stays_open_until_it_recovers() {
         // Break it: close it at once in `next::investigation`; the next look at the same outage then opens another incident.
         assert_eq!(next(&open, NOW), Step::AwaitRecovery, "{kind}");
         assert!(!stage(&open).is_final());
-        let mut recovered = snapshot(vec![Fact::Recovered { run_id: 10, attempt: 1 }], signed(0));
+        let mut recovered = snapshot(
+            vec![Fact::Recovered {
+                run_id: 10,
+                attempt: 1,
+            }],
+            signed(0),
+        );
         recovered.failure.kind = kind;
         let Step::Close { reason, detail } = next(&recovered, NOW) else {
             panic!("{kind}: it does not close");

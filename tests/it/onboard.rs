@@ -458,3 +458,49 @@ fn addresses_name_a_repository_of_the_configured_provider_or_nothing() {
         assert!(error.contains(base), "{error}");
     }
 }
+
+/// The forge's own tokens, of both kinds, as `doctor` and registration see them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_forges_tokens_are_told_apart_by_what_they_may_do() {
+    use caretaker::forge::{NewToken, TokenKind};
+    let bench = Bench::new().await;
+    let said = |kind| {
+        let token = bench.forge.issue_token(NewToken {
+            kind,
+            repositories: None,
+            expires_at: None,
+        });
+        let made = connector(bench.base.as_str(), "acme/percent", token.into());
+        async move { made.unwrap().access().await.unwrap() }
+    };
+    let scopes = |words: &[&str]| TokenKind::Classic {
+        scopes: words.iter().map(|word| (*word).to_owned()).collect(),
+    };
+    let classic = said(scopes(&["repo", "workflow"])).await;
+    assert_eq!(
+        (classic.missing.len(), classic.unneeded),
+        (0, vec!["workflow".to_owned()])
+    );
+    assert_eq!(said(scopes(&["repo:status"])).await.missing, ["repo"]);
+    let permissions = |words: &[(&str, &str)]| TokenKind::FineGrained {
+        permissions: words
+            .iter()
+            .map(|(name, level)| ((*name).to_owned(), (*level).to_owned()))
+            .collect(),
+    };
+    let all = [
+        ("contents", "write"),
+        ("pull_requests", "write"),
+        ("actions", "write"),
+        ("checks", "read"),
+        ("statuses", "read"),
+    ];
+    let fine_grained = said(permissions(&all)).await;
+    assert_eq!(fine_grained.missing, Vec::<String>::new());
+    assert!(!fine_grained.untold.is_empty());
+    let less = said(permissions(&all[..2])).await;
+    assert_eq!(
+        less.missing,
+        ["actions:write", "checks:read", "statuses:read"]
+    );
+}
