@@ -186,13 +186,6 @@ fn about(project: &Project) -> Vec<String> {
         .collect()
 }
 
-/// A name, and beside it a text in as many lines as it needs.
-fn entry(name: &str, text: &str) -> String {
-    let beside = format!("\n{:NAME$}", "");
-    let text = within(text, WIDTH - NAME).join(&beside);
-    format!("{name:<NAME$}{text}").trim_end().to_owned()
-}
-
 /// How watching goes, in sentences' worth of words.
 fn watch_text(state: Option<&WatchState>, now: Millis) -> Vec<String> {
     let Some(state) = state else {
