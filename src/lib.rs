@@ -31,7 +31,11 @@ pub mod connector;
 #[cfg(feature = "full")]
 pub mod config;
 #[cfg(feature = "full")]
+pub mod hook;
+#[cfg(feature = "full")]
 pub mod notify;
+#[cfg(feature = "full")]
+pub mod probe;
 #[cfg(feature = "full")]
 pub mod sandbox;
 #[cfg(feature = "full")]

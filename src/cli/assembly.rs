@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use secrecy::ExposeSecret as _;
 
 use super::installation::Installation;
 use crate::agent::{Coder, CommandCoder, ScriptedCoder};
@@ -16,12 +17,16 @@ use crate::config::{Adapter, Configuration, Github, Notifier, SandboxMode};
 use crate::connector::Connector;
 use crate::connector::github::credential::PersonalToken;
 use crate::connector::github::{GithubClient, GithubConnector, GithubOptions, check_token};
+use crate::hook::HookKey;
 use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
 use crate::onboard::draft_digest;
+use crate::probe::{AddressRules, HttpProbe, Probe, SystemLookup};
 use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
+use crate::watch::health::{HealthWatch, SelfCheck};
+use crate::web::Webhooks;
 use crate::worker::{Connectors, Engine, Settings, Time, Tools};
 use crate::workspace::Identity;
 
@@ -29,6 +34,8 @@ use crate::workspace::Identity;
 const CALL_DEADLINE: Duration = Duration::from_secs(30);
 /// How long a claim lasts without a sign of life, and so how long the incidents of a killed process stand still.
 const LEASE: Duration = Duration::from_secs(30);
+/// The configuration key that names the secret of webhooks.
+pub(super) const WEBHOOK_SECRET: &str = "github.webhook_secret";
 
 /// Opens the configured database for writing, and makes sure that it knows the organisation that the keys act for.
 pub(super) async fn open_store(
@@ -102,6 +109,17 @@ pub(super) async fn engine(
     })
 }
 
+/// What checks deliveries of webhooks; none when no secret is configured.
+pub(super) fn webhooks(installation: &Installation) -> anyhow::Result<Option<Arc<Webhooks>>> {
+    let github = &installation.configuration.github;
+    let Some(source) = &github.webhook_secret else {
+        return Ok(None);
+    };
+    let secret = source.resolve("webhooks", WEBHOOK_SECRET, &installation.environment)?;
+    let key = HookKey::new(secret.expose_secret().as_bytes())?;
+    Ok(Some(Arc::new(Webhooks::new(key, github.host()))))
+}
+
 fn coder(
     configuration: &Configuration,
     sandbox: &Arc<Sandbox>,
@@ -137,6 +155,52 @@ fn notifiers(configuration: &Configuration) -> anyhow::Result<Notifiers> {
 /// What all connectors of this process share. To be made once.
 pub(super) fn github_client() -> GithubClient {
     GithubClient::of_system(Arc::new(SystemClock))
+}
+
+/// Asks endpoints as configured. What it needs and is missing (root certificates, say) is an error here.
+pub(super) fn probe(configuration: &Configuration) -> anyhow::Result<Arc<HttpProbe>> {
+    let lookup = Arc::new(SystemLookup);
+    let rules = address_rules(configuration);
+    Ok(Arc::new(HttpProbe::new(rules, lookup, &[])?))
+}
+
+/// Which addresses endpoints may have.
+pub(super) fn address_rules(configuration: &Configuration) -> AddressRules {
+    let addresses = &configuration.health.addresses;
+    AddressRules {
+        private: addresses.private.allows(),
+        loopback: addresses.loopback.allows(),
+    }
+}
+
+/// What is asked when a check fails; unless configured, the hosting service, which a worker must reach anyway.
+pub(super) fn self_check_targets(configuration: &Configuration) -> Vec<url::Url> {
+    let configured = &configuration.health.self_check;
+    if configured.is_empty() {
+        return vec![configuration.github.web_url.url().clone()];
+    }
+    configured
+        .iter()
+        .map(|target| target.url().clone())
+        .collect()
+}
+
+/// The watch over endpoints.
+pub(super) fn health(
+    configuration: &Configuration,
+    engine: &Engine,
+) -> anyhow::Result<HealthWatch> {
+    let probe = probe(configuration)?;
+    let targets = self_check_targets(configuration);
+    let reach = SelfCheck::new(Arc::clone(&probe) as Arc<dyn Probe>, targets);
+    let (store, connectors) = (engine.store.clone(), Arc::clone(&engine.connectors));
+    Ok(HealthWatch::new(
+        store,
+        connectors,
+        probe,
+        Arc::new(reach),
+        system_randomness,
+    ))
 }
 
 /// A connector for a repository at the configured provider.

@@ -1,5 +1,7 @@
 //! `caretaker doctor`: what is missing or unsafe, each with its mend.
 
+mod health;
+mod hooks;
 mod keys;
 mod machine;
 mod projects;
@@ -147,10 +149,13 @@ async fn look(config: Option<&Path>, offline: bool) -> Looked {
             findings.push(machine::agent(&configuration.agent));
             findings.extend(keys::look(configuration, environment, SystemClock.now()));
             findings.extend(state::database(configuration).await);
+            findings.extend(hooks::look(configuration, environment).await);
             looked.projects = projects::look(&installation, offline).await;
             if !offline {
                 let needed = !looked.projects.is_empty();
                 let found = provider::look(&configuration.github, needed).await;
+                looked.checks.extend(found);
+                let found = health::self_check(configuration).await;
                 looked.checks.extend(found);
             }
         }

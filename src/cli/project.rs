@@ -1,6 +1,7 @@
 //! `caretaker project`.
 
 mod change;
+mod health;
 mod show;
 mod watching;
 mod when;
@@ -35,7 +36,7 @@ const STARTER_NAME: &str = "the starter rules";
 #[derive(Debug, Subcommand)]
 pub(super) enum ProjectCommand {
     /// Register a repository: reads it, and keeps a draft that a person confirms. Prints the draft's id and digest.
-    Register(RegisterArguments),
+    Register(Box<RegisterArguments>),
     /// Confirm a draft: it is watched from now on.
     Confirm(ConfirmArguments),
     /// List every project.
@@ -68,6 +69,12 @@ pub(super) struct RegisterArguments {
     /// What is watched.
     #[arg(long, value_enum, default_value_t = Watched::Ci)]
     watch: Watched,
+    /// The health checks, as a JSON list; with `--watch health`.
+    #[arg(long, value_name = "JSON", conflicts_with = "health_file")]
+    health: Option<String>,
+    /// The health checks, in a JSON or YAML file; without either, those of the configuration.
+    #[arg(long, value_name = "FILE")]
+    health_file: Option<PathBuf>,
     /// When it is looked at, a cron expression with seconds in UTC, as in "0 */2 * * * *"; else as poll.schedule says.
     #[arg(long, value_name = "CRON")]
     schedule: Option<PollSchedule>,
@@ -89,7 +96,7 @@ pub(super) struct RegisterArguments {
 enum Watched {
     /// CI runs.
     Ci,
-    /// Health endpoints; not available yet.
+    /// Health endpoints.
     Health,
 }
 
@@ -150,7 +157,11 @@ async fn perform(command: &ProjectCommand, installation: &Installation) -> anyho
         ProjectCommand::Show(arguments) => {
             let (store, organisation) = installation.open_database().await?;
             let record = watching::record(&store, &organisation, &arguments.project).await?;
-            print(&show::record(&record, store.now().await?, arguments.json))?;
+            let project = &record.watching.project;
+            let rows = store.health_of(&organisation, &project.id).await?;
+            let checks = health::standings(project, &rows);
+            let now = store.now().await?;
+            print(&show::record(&record, &checks, now, arguments.json))?;
         }
         ProjectCommand::Pause(arguments) => {
             let (store, organisation) = installation.open_database().await?;
@@ -190,6 +201,7 @@ async fn register(
         Some(path) => (read(path, "rules")?, path.display().to_string()),
         None => (STARTER_RULES.into(), STARTER_NAME.to_owned()),
     };
+    let checks = health::given(configuration, arguments)?;
     let intent = match &arguments.intent {
         Some(path) => String::from_utf8(read(path, "intent")?).with_context(|| {
             format!(
@@ -225,6 +237,7 @@ async fn register(
             Watched::Ci => WatchMode::Ci,
             Watched::Health => WatchMode::Health,
         },
+        health: &checks,
         schedule: arguments.schedule.as_ref(),
         rules: &rules,
         rules_file: &rules_file,

@@ -14,8 +14,8 @@ use super::{Verdict, print};
 use crate::config::Configuration;
 use crate::signer::{Keyring, system_randomness, trust_history};
 use crate::store::Store;
-use crate::watch::{self, Watch};
-use crate::web::{self, WebState};
+use crate::watch::{self, Watch, health::HealthWatch};
+use crate::web::{self, WebState, Webhooks};
 use crate::worker;
 
 /// Incidents that one process works on at a time.
@@ -56,6 +56,7 @@ pub(super) fn run(parts: Parts, config: Option<&Path>) -> anyhow::Result<Verdict
             let organisation = assembly::organisation(&history)?;
             let store = assembly::open_store(&installation.configuration, &organisation).await?;
             let mut state = WebState::new(store, organisation, history);
+            state.webhooks = assembly::webhooks(&installation)?;
             let (listener, address) = listen(&installation.configuration).await?;
             say_where(&address)?;
             state.public_url = configured_url(&installation.configuration).or(Some(address));
@@ -82,7 +83,9 @@ async fn start(
     );
     let store = assembly::open_store(configuration, keys.organisation()).await?;
     let mut pages = None;
+    let mut webhooks = None;
     if parts.pages {
+        webhooks = assembly::webhooks(installation)?;
         let (listener, address) = listen(configuration).await?;
         public_url.get_or_insert_with(|| address.clone());
         pages = Some((listener, address, store.clone()));
@@ -92,12 +95,13 @@ async fn start(
     // Made before anything runs: what is missing here ends the command with nothing begun.
     let engine =
         assembly::engine(configuration, store, Arc::clone(&keys), public_url.clone()).await?;
+    let health = assembly::health(configuration, &engine)?;
     say_what_confines(&engine);
     if let Some((listener, address, store)) = pages {
         say_where(&address)?;
-        running.pages(listener, &store, &keys, Some(public_url));
+        running.pages(listener, &store, &keys, Some(public_url), webhooks);
     }
-    running.work(&Arc::new(engine), configuration)?;
+    running.work(&Arc::new(engine), configuration, health)?;
     Ok(())
 }
 
@@ -162,10 +166,12 @@ impl Running {
         store: &Store,
         keys: &Keyring,
         public_url: Option<String>,
+        webhooks: Option<Arc<Webhooks>>,
     ) {
         let organisation = keys.organisation().clone();
         let mut state = WebState::new(store.clone(), organisation, keys.history().clone());
         state.public_url = public_url;
+        state.webhooks = webhooks;
         self.serve(listener, state);
     }
 
@@ -182,10 +188,11 @@ impl Running {
     ///
     /// # Errors
     /// There is no randomness.
-    pub(super) fn work(
+    fn work(
         &mut self,
         engine: &Arc<worker::Engine>,
         configuration: &Configuration,
+        health: HealthWatch,
     ) -> anyhow::Result<()> {
         for number in 0..WORKERS {
             let (engine, stop) = (Arc::clone(engine), self.stop.clone());
@@ -197,6 +204,11 @@ impl Running {
         }
         let connectors = Arc::clone(&engine.connectors);
         let (store, poll) = (engine.store.clone(), configuration.poll.clone());
+        let health_stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            watch::health::run(health, health_stop).await;
+            Ok(())
+        });
         // Unlike every other process's, on whatever machine.
         let mut owner = [0; 8];
         system_randomness(&mut owner)?;

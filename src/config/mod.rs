@@ -10,6 +10,7 @@ mod app;
 mod database;
 mod document;
 mod environment;
+mod health;
 mod keys;
 mod later;
 mod nearest;
@@ -28,6 +29,11 @@ pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
 pub use document::{Approvals, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
 pub use environment::{Environment, EnvironmentError};
+pub use health::{
+    CheckMethod, CommitSource, Expectation, Health, HealthAddresses, HealthCheck, HealthError,
+    HealthUrl, HealthUrlError, JsonExpectation, JsonPath, JsonPathError, Pattern, Period,
+    PeriodError, Permission, Statuses, health_checks,
+};
 pub use keys::{KeySecret, Keys};
 pub use rules_file::{RulesFileError, read_rules, rules_from_yaml};
 pub use schedule::{PollSchedule, ScheduleError};
@@ -81,6 +87,18 @@ pub struct Github {
     pub git_url: ServiceUrl,
     /// The GitHub App to act as, if there is one.
     pub app: Option<GithubApp>,
+    /// Where the secret is with which it signs webhooks; without one, none are received.
+    pub webhook_secret: Option<SecretSource>,
+}
+
+impl Github {
+    /// Its host as projects name it: with the port when that is not the usual one.
+    pub fn host(&self) -> String {
+        let web = self.web_url.url();
+        let host = web.host_str().unwrap_or_default();
+        web.port()
+            .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
 }
 
 /// A checked configuration with defaults filled in and every path absolute.
@@ -98,6 +116,8 @@ pub struct Configuration {
     pub github: Github,
     /// When CI runs are looked at.
     pub poll: Poll,
+    /// Health checks.
+    pub health: Health,
     /// Signing keys and the secrets that open them.
     pub keys: Keys,
     /// Who diagnoses and fixes.
@@ -170,8 +190,11 @@ impl Configuration {
             None => DatabaseUrl::embedded(&home.join("caretaker.db")),
         };
         let keys = Keys::resolve(document.keys, &home, &folder).map_err(refuse)?;
+        let github = document.github.resolve(&folder).map_err(refuse)?;
+        keys.keep_apart(github.webhook_secret.as_ref())
+            .map_err(refuse)?;
         Ok(Self {
-            github: document.github.resolve(&folder).map_err(refuse)?,
+            github,
             agent: Agent::resolve(document.agent, &folder).map_err(refuse)?,
             server: document.server.into(),
             database,
@@ -179,6 +202,11 @@ impl Configuration {
             home,
             file,
             poll: document.poll,
+            health: Health {
+                checks: document.health,
+                addresses: document.health_addresses,
+                self_check: document.health_self_check,
+            },
             sandbox: document.sandbox,
             approvals: document.approvals,
             notify: document.notify,

@@ -12,7 +12,7 @@ use crate::attest::keys::FillError;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::config::{Poll, PollSchedule, rules_from_yaml};
-use crate::connector::{Condition, Connector, ConnectorError};
+use crate::connector::{Condition, Connector, ConnectorError, Usage};
 use crate::gate::Rules;
 use crate::id::{Entropy, IncidentId};
 use crate::incident::AuditEvent;
@@ -104,12 +104,18 @@ pub(super) async fn look(
     began: Millis,
 ) -> Finished {
     let project = &look.project;
-    let before = usage_before(&means, project).await;
-    let outcome = seen(&means, project, &mut watched, began).await;
-    let usage = match means.connectors.of(project).await {
-        Ok(connector) => connector.usage(),
-        Err(_) => before.clone(),
+    let connector = means.connectors.of(project).await;
+    let usage = || {
+        connector
+            .as_ref()
+            .map_or_else(|_| Usage::default(), |it| it.usage())
     };
+    let before = usage();
+    let outcome = match &connector {
+        Ok(connector) => seen(&means, project, &mut watched, &**connector, began).await,
+        Err(reason) => Err(own_fault(reason.clone())),
+    };
+    let usage = usage();
     let requests = usage.requests.saturating_sub(before.requests);
     let now = means.now().await.unwrap_or(began);
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
@@ -191,24 +197,15 @@ fn remembered(look: &Look) -> Standing {
     }
 }
 
-async fn usage_before(means: &Means, project: &Project) -> crate::connector::Usage {
-    let connector = means.connectors.of(project).await;
-    connector.map_or_else(
-        |_| crate::connector::Usage::default(),
-        |connector| connector.usage(),
-    )
-}
-
 /// Everything that one look reads and writes.
 async fn seen(
     means: &Means,
     project: &Project,
     watched: &mut Watched,
+    connector: &dyn Connector,
     now: Millis,
 ) -> Result<PollReport, Trouble> {
     let base = base(project, watched).map_err(own_fault)?;
-    let connector = means.connectors.of(project).await.map_err(own_fault)?;
-    let connector = &*connector;
     let due =
         |at: Option<Millis>, every: i64| at.is_none_or(|at| now.0.saturating_sub(at.0) >= every);
     if due(

@@ -24,9 +24,11 @@ const LAYERS: &[&[&str]] = &[
         "sandbox",
         "store",
         "notify",
+        "hook",
         "identity",
         "anchor",
         "config",
+        "probe",
     ],
     &[
         "watch",

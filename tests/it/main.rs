@@ -24,6 +24,8 @@ mod demo;
 mod forge;
 mod gate;
 mod git_command;
+mod health;
+mod hooks;
 mod incident;
 mod keys;
 mod notify;

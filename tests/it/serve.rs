@@ -2,8 +2,8 @@
 
 mod bad_input;
 mod crash;
-mod inbox;
+pub(crate) mod inbox;
 mod job;
 mod logging;
-mod place;
-mod process;
+pub(crate) mod place;
+pub(crate) mod process;

@@ -3,6 +3,7 @@
 mod crash;
 mod credential;
 mod fix;
+mod flake;
 mod memory;
 mod shared;
 pub(crate) mod sums;
