@@ -15,7 +15,7 @@ use caretaker::clock::{Millis, SystemClock};
 use caretaker::config::{Poll, ServiceUrl, health_checks};
 use caretaker::connector::Connector;
 use caretaker::connector::github::credential::PersonalToken;
-use caretaker::connector::github::{GithubConnector, GithubOptions};
+use caretaker::connector::github::{GithubConnector, GithubOptions, check_token};
 use caretaker::forge::{Forge, ForgeOptions, Moment, Plant, Planted, start};
 use caretaker::id::{OrganisationId, ProjectId};
 use caretaker::onboard::{
@@ -48,6 +48,7 @@ fn connector(
     full_name: &str,
     token: SecretString,
 ) -> Result<Arc<dyn Connector>, String> {
+    check_token(&token).map_err(|error| error.to_string())?;
     let (owner, name) = full_name.split_once('/').unwrap();
     let options = GithubOptions {
         api_url: base.to_owned(),
@@ -316,7 +317,7 @@ async fn the_watch_looks_at_once_and_stops_in_the_middle_of_a_look_without_losin
 async fn what_cannot_work_is_refused_with_the_mend_and_leaves_nothing() {
     let bench = Bench::new().await;
     let wrong_token = bench.refused(|it| it.token = "ghs_wrong".to_owned().into());
-    assert!(wrong_token.await.contains("refused the credential"));
+    assert!(wrong_token.await.contains("does not accept the credential"));
     let empty_token = bench.refused(|it| it.token = String::new().into());
     assert!(empty_token.await.contains("token is empty"));
     let absent = format!("{}/acme/nothing", bench.base);
