@@ -46,7 +46,7 @@ pub use time::Now;
 pub use traffic::{Fault, FaultAction, Moment, Origin, RequestRecord};
 
 /// The token of a forge that was started without one. Everybody can read it here, so it works on loopback only.
-const PUBLISHED_TOKEN: &str = "ghs_0f0r9e0f0r9e0f0r9e0f0r9e0f0r9e0f0r9e";
+const PUBLISHED_TOKEN: &str = "ghp_0f0r9e0f0r9e0f0r9e0f0r9e0f0r9e0f0r9e";
 
 /// Where a forge lives.
 #[derive(Clone, Debug)]

@@ -52,7 +52,7 @@ impl ForgeProcess {
         let made = forge.order(&format!("create {count}"))?;
         let (place, numbers) = made.split_once(';').context("the forge gave no numbers")?;
         let (url, tokens) = place.split_once(' ').context("the forge gave no address")?;
-        forge.url = url.to_owned();
+        url.clone_into(&mut forge.url);
         forge.tokens = tokens.split(' ').map(str::to_owned).collect();
         let numbers: Result<_, _> = numbers.split(' ').map(str::parse).collect();
         forge.repositories = numbers.context("reading the numbers of the repositories")?;

@@ -255,6 +255,16 @@ impl Payloads {
     }
 }
 
+/// Everything that can happen to an open pull request.
+async fn edited(bench: &Bench) {
+    let patch = |body: Value| bench.call(Method::PATCH, "/pulls/1", Some(body));
+    patch(json!({"title": "Other", "body": "Words"})).await;
+    patch(json!({"state": "closed"})).await;
+    patch(json!({"state": "open"})).await;
+    bench.repository.convert_to_draft(1).unwrap();
+    bench.repository.mark_ready(1).unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_payload_fits() {
     let Some(bytes) = corpus("github/webhook-schemas-subset.json") else {
@@ -287,12 +297,7 @@ async fn every_payload_fits() {
         .repository
         .commit("fix", &[("new.txt", file("newer\n"))], "More")
         .unwrap();
-    let patch = |body: Value| bench.call(Method::PATCH, "/pulls/1", Some(body));
-    patch(json!({"title": "Other", "body": "Words"})).await;
-    patch(json!({"state": "closed"})).await;
-    patch(json!({"state": "open"})).await;
-    bench.repository.convert_to_draft(1).unwrap();
-    bench.repository.mark_ready(1).unwrap();
+    edited(bench).await;
     let id = listening.add_run();
     bench.repository.rerun(id).unwrap();
     bench
