@@ -112,9 +112,10 @@ impl HealthWatch {
         let Endpoint { project, check, .. } = endpoint;
         let base = endpoint.base()?;
         let key = incident_key(&project.id, 0, SCOPE, &base, Some(&check.name));
+        // An outage is kept as attempt 1; what comes after it is later.
         let observed = self
             .store
-            .observe_success(project, &key, outage, 1, now)
+            .observe_success(project, &key, outage, 2, now)
             .await;
         observed.map_err(|error| error.to_string())?;
         let detail = format!("{}: it was down since {since}", check.name);
