@@ -1,5 +1,6 @@
 //! `caretaker doctor`: what is missing or unsafe, each with its mend.
 
+mod app;
 mod health;
 mod keys;
 mod machine;
@@ -148,6 +149,7 @@ async fn look(config: Option<&Path>, offline: bool) -> Looked {
             findings.push(machine::agent(&configuration.agent));
             findings.extend(keys::look(configuration, environment, SystemClock.now()));
             findings.extend(state::database(configuration).await);
+            findings.extend(app::look(&installation, offline).await);
             looked.projects = projects::look(&installation, offline).await;
             if !offline {
                 let needed = !looked.projects.is_empty();

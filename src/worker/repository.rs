@@ -8,7 +8,7 @@ use crate::change::Oid;
 use crate::connector::{Connector, GitRemote, GitUse};
 use crate::id::ProjectId;
 use crate::incident::StepError;
-use crate::workspace::git_command::{GitCommand, GitError, RefName, Refspec, Remote};
+use crate::workspace::git_command::{GitCommand, GitError, Push, RefName, Refspec, Remote};
 use crate::workspace::{TrustedRepository, WorkspaceError};
 
 /// How long to wait before a failed conversation with the remote is tried again.
@@ -50,23 +50,45 @@ impl<'a> Clone<'a> {
         &self.git
     }
 
-    /// Where it is cloned from.
-    pub(super) async fn remote(&self, purpose: GitUse) -> Result<Remote, StepError> {
-        let remote = self.connector.git_remote(purpose).await;
-        let GitRemote { url, token } =
-            remote.map_err(|error| StepError::retry(REMOTE_PAUSE, error))?;
-        Remote::new(&url, token).map_err(|error| remote_failure(&error))
+    /// Talks to the remote; once more with a credential in another form, where the first one opens nothing and there is one.
+    /// Nothing was done by then: the remote did not let git in.
+    async fn talk(
+        &self,
+        purpose: GitUse,
+        talk: impl AsyncFn(&Remote) -> Result<(), GitError>,
+    ) -> Result<(), StepError> {
+        let given = self.connector.git_remote(purpose).await;
+        let given = given.map_err(|error| StepError::retry(REMOTE_PAUSE, error))?;
+        let failed = match talk(&address(&given)?).await {
+            Err(failed @ GitError::AuthenticationOrAbsent { .. }) => failed,
+            other => return other.map_err(|error| remote_failure(&error)),
+        };
+        // Break it: return the failure here; `worker::form::a_git_server_that_knows_the_short_form_alone_is_served` then fails.
+        let other = self.connector.git_remote_instead(&given, purpose).await;
+        match other.map_err(|error| StepError::retry(REMOTE_PAUSE, error))? {
+            Some(other) => {
+                let talked = talk(&address(&other)?).await;
+                talked.map_err(|error| remote_failure(&error))
+            }
+            None => Err(remote_failure(&failed)),
+        }
+    }
+
+    /// Pushes one ref.
+    pub(super) async fn push(&self, push: &Push) -> Result<(), StepError> {
+        let pushed = self.talk(GitUse::Push, async |remote| {
+            self.git.push(remote, push).await
+        });
+        pushed.await
     }
 
     /// Fetches the base branch, and a commit when the branch does not bring it.
     pub(super) async fn fetch(&self, base: &str, commit: Oid) -> Result<(), StepError> {
-        let remote = self.remote(GitUse::Fetch).await?;
         let branch = Refspec::Ref {
             from: name(&format!("refs/heads/{base}"))?,
             to: name(&format!("refs/remotes/origin/{base}"))?,
         };
-        let fetched = self.git.fetch(&remote, &[branch]).await;
-        fetched.map_err(|error| remote_failure(&error))?;
+        self.fetch_one(branch).await?;
         if self.open()?.contains(commit) {
             return Ok(());
         }
@@ -74,9 +96,21 @@ impl<'a> Clone<'a> {
             from: commit,
             to: name(&format!("refs/caretaker/commits/{commit}"))?,
         };
-        let fetched = self.git.fetch(&remote, &[wanted]).await;
-        fetched.map_err(|error| remote_failure(&error))
+        self.fetch_one(wanted).await
     }
+
+    async fn fetch_one(&self, refspec: Refspec) -> Result<(), StepError> {
+        let wanted = [refspec];
+        let fetched = self.talk(GitUse::Fetch, async |remote| {
+            self.git.fetch(remote, &wanted).await
+        });
+        fetched.await
+    }
+}
+
+fn address(remote: &GitRemote) -> Result<Remote, StepError> {
+    let GitRemote { url, token } = remote;
+    Remote::new(url, token.clone()).map_err(|error| remote_failure(&error))
 }
 
 /// Where a project's clone lies.

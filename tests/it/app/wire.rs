@@ -15,7 +15,7 @@ async fn provider() -> Provider {
 fn order(task: Use) -> MintOrder {
     MintOrder {
         installation: INSTALLATION,
-        repository: REPOSITORY,
+        repository: Target::Number(REPOSITORY),
         task,
         permissions: caretaker::connector::github::app::needed(task),
         form: Form::Usual,
@@ -126,7 +126,7 @@ async fn a_suspended_installation_is_noticed_before_an_order() {
         Arc::new(FixedClock::at(NOW)),
         sink,
     );
-    let source = tokens.of(INSTALLATION, REPOSITORY);
+    let source = tokens.of(INSTALLATION, Target::Number(REPOSITORY));
     let error = source.token(Use::Propose, NOTHING).await.unwrap_err();
     assert!(matches!(
         error,
