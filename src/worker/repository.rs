@@ -63,7 +63,7 @@ impl<'a> Clone<'a> {
             Err(failed @ GitError::AuthenticationOrAbsent { .. }) => failed,
             other => return other.map_err(|error| remote_failure(&error)),
         };
-        // Break it: return the failure here; `worker::form::a_git_server_that_knows_the_short_form_alone_is_served` then fails.
+        // Break it: return the failure here; `worker::acting_as_app::a_git_server_that_does_not_know_the_long_form_gets_the_short_one` then fails.
         let other = self.connector.git_remote_instead(&given, purpose).await;
         match other.map_err(|error| StepError::retry(REMOTE_PAUSE, error))? {
             Some(other) => {

@@ -277,7 +277,7 @@ impl Caller {
         });
         let answered = answered.await;
         if task == Use::Execute {
-            // Break it: leave this out; `github_app::story::a_merge_ends_the_token_that_made_it` then fails.
+            // Break it: leave this out; `worker::acting_as_app::a_fix_is_merged_by_the_app_and_the_token_that_merged_it_ends` then fails.
             self.release(&token).await;
         }
         answered

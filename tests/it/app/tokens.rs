@@ -378,3 +378,17 @@ fn without_a_token_a_call_fails_as_the_token_did() {
     assert!(!call.is_transient());
     insta::assert_snapshot!(call, @"getting a token: getting a token for the poller: installation 5 is suspended; its owner can unsuspend it at the App's page under Installed GitHub Apps");
 }
+
+#[tokio::test]
+async fn a_repository_that_is_known_by_name_alone_is_only_looked_at() {
+    let bench = Bench::new();
+    let source = bench
+        .tokens
+        .of(INSTALLATION, Target::Name("widget".to_owned()));
+    source.token(Use::Read, NOTHING).await.unwrap();
+    for task in [Use::Propose, Use::Execute] {
+        let refused = source.token(task, NOTHING).await.unwrap_err();
+        assert!(refused.to_string().contains("by name alone"), "{refused}");
+    }
+    assert_eq!(bench.mint.count(), 1);
+}
