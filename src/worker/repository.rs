@@ -52,34 +52,36 @@ impl<'a> Clone<'a> {
 
     /// Talks to the remote; once more with a credential in another form, where the first one opens nothing and there is one.
     /// Nothing was done by then: the remote did not let git in.
-    async fn talk(
-        &self,
-        purpose: GitUse,
-        talk: impl AsyncFn(&Remote) -> Result<(), GitError>,
-    ) -> Result<(), StepError> {
+    async fn talk(&self, talk: &Talk<'_>) -> Result<(), StepError> {
+        let purpose = talk.purpose();
         let given = self.connector.git_remote(purpose).await;
         let given = given.map_err(|error| StepError::retry(REMOTE_PAUSE, error))?;
-        let failed = match talk(&address(&given)?).await {
+        let failed = match self.once(&given, talk).await {
             Err(failed @ GitError::AuthenticationOrAbsent { .. }) => failed,
             other => return other.map_err(|error| remote_failure(&error)),
         };
-        // Break it: return the failure here; `worker::acting_as_app::a_git_server_that_does_not_know_the_long_form_gets_the_short_one` then fails.
+        // Break it: return the failure here; `worker::acting_as_app::a_git_server_that_does_not_know_the_long_form_gets_the_short_one`
+        // then fails.
         let other = self.connector.git_remote_instead(&given, purpose).await;
-        match other.map_err(|error| StepError::retry(REMOTE_PAUSE, error))? {
-            Some(other) => {
-                let talked = talk(&address(&other)?).await;
-                talked.map_err(|error| remote_failure(&error))
-            }
-            None => Err(remote_failure(&failed)),
+        let other = other.map_err(|error| StepError::retry(REMOTE_PAUSE, error))?;
+        let talked = match other {
+            Some(other) => self.once(&other, talk).await,
+            None => Err(failed),
+        };
+        talked.map_err(|error| remote_failure(&error))
+    }
+
+    async fn once(&self, remote: &GitRemote, talk: &Talk<'_>) -> Result<(), GitError> {
+        let remote = Remote::new(&remote.url, remote.token.clone())?;
+        match talk {
+            Talk::Fetch(refspec) => self.git.fetch(&remote, std::slice::from_ref(refspec)).await,
+            Talk::Push(push) => self.git.push(&remote, push).await,
         }
     }
 
     /// Pushes one ref.
     pub(super) async fn push(&self, push: &Push) -> Result<(), StepError> {
-        let pushed = self.talk(GitUse::Push, async |remote| {
-            self.git.push(remote, push).await
-        });
-        pushed.await
+        self.talk(&Talk::Push(push)).await
     }
 
     /// Fetches the base branch, and a commit when the branch does not bring it.
@@ -88,7 +90,7 @@ impl<'a> Clone<'a> {
             from: name(&format!("refs/heads/{base}"))?,
             to: name(&format!("refs/remotes/origin/{base}"))?,
         };
-        self.fetch_one(branch).await?;
+        self.talk(&Talk::Fetch(branch)).await?;
         if self.open()?.contains(commit) {
             return Ok(());
         }
@@ -96,21 +98,23 @@ impl<'a> Clone<'a> {
             from: commit,
             to: name(&format!("refs/caretaker/commits/{commit}"))?,
         };
-        self.fetch_one(wanted).await
-    }
-
-    async fn fetch_one(&self, refspec: Refspec) -> Result<(), StepError> {
-        let wanted = [refspec];
-        let fetched = self.talk(GitUse::Fetch, async |remote| {
-            self.git.fetch(remote, &wanted).await
-        });
-        fetched.await
+        self.talk(&Talk::Fetch(wanted)).await
     }
 }
 
-fn address(remote: &GitRemote) -> Result<Remote, StepError> {
-    let GitRemote { url, token } = remote;
-    Remote::new(url, token.clone()).map_err(|error| remote_failure(&error))
+/// What is said to the remote.
+enum Talk<'a> {
+    Fetch(Refspec),
+    Push(&'a Push),
+}
+
+impl Talk<'_> {
+    const fn purpose(&self) -> GitUse {
+        match self {
+            Self::Fetch(_) => GitUse::Fetch,
+            Self::Push(_) => GitUse::Push,
+        }
+    }
 }
 
 /// Where a project's clone lies.

@@ -1,6 +1,6 @@
 //! The worker against a real forge: real git, real HTTP, real tests in the sandbox, real signatures.
 
-mod acting_as_app;
+pub(crate) mod acting_as_app;
 mod crash;
 mod credential;
 mod fix;

@@ -134,13 +134,12 @@ pub(super) async fn access(api: &Api, form: Form) -> Result<Access, ConnectorErr
         (Err(error), _) => return Err(error),
     };
     let granted = api.caller.credential().granted().await?;
+    if let Some(grant) = granted {
+        of_grant(&mut access, grant);
+        // What the repository says of a user's rights says nothing of an installation's.
+        return Ok(access);
+    }
     match (form, scopes) {
-        (Form::Installation, _) if granted.is_some() => {
-            granted
-                .into_iter()
-                .for_each(|grant| of_grant(&mut access, grant));
-            return Ok(access);
-        }
         (Form::Classic, Some(scopes)) => of_scopes(&mut access, scopes, seen.private),
         (Form::FineGrained, _) => of_probes(api, &mut access, &seen).await?,
         _ => access.untold.push(format!(

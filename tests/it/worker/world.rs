@@ -16,8 +16,8 @@ use caretaker::forge::{Forge, ForgeOptions, Plant, Planted, TokenForm, start_wit
 use caretaker::gate::Rules;
 use caretaker::id::{IncidentId, ProjectId};
 use caretaker::incident::{Failure, FailureKind, Snapshot, Stage, stage};
-use caretaker::onboard::app::Recorder;
 use caretaker::notify::{Notification, Notifier, Notifiers, NotifyError};
+use caretaker::onboard::app::Recorder;
 use caretaker::sandbox::{Limits, Mode, Sandbox};
 use caretaker::signer::{Keyring, system_randomness};
 use caretaker::store::{Consumed, Project, ProjectState, Store, WatchMode};
