@@ -31,6 +31,8 @@ pub mod connector;
 #[cfg(feature = "full")]
 pub mod config;
 #[cfg(feature = "full")]
+pub mod hook;
+#[cfg(feature = "full")]
 pub mod notify;
 #[cfg(feature = "full")]
 pub mod probe;

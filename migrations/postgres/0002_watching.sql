@@ -75,8 +75,10 @@ CREATE TABLE hook_delivery (
     delivery TEXT NOT NULL PRIMARY KEY,
     received_at BIGINT NOT NULL
 );
+CREATE INDEX hook_delivery_age ON hook_delivery (received_at);
 CREATE TABLE hook_object (
     object TEXT NOT NULL PRIMARY KEY,
     version TEXT NOT NULL,
     received_at BIGINT NOT NULL
 );
+CREATE INDEX hook_object_age ON hook_object (received_at);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use secrecy::ExposeSecret as _;
 
 use super::hosting::Hosting;
 use super::installation::Installation;
@@ -15,6 +16,7 @@ use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adapter, Configuration, Notifier, SandboxMode};
 use crate::connector::Connector;
+use crate::hook::HookKey;
 use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
 use crate::onboard::draft_digest;
@@ -23,6 +25,7 @@ use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
 use crate::watch::health::{HealthWatch, SelfCheck};
+use crate::web::Webhooks;
 use crate::worker::{Connectors, Engine, Settings, Time, Tools};
 use crate::workspace::Identity;
 
@@ -30,6 +33,8 @@ use crate::workspace::Identity;
 const CALL_DEADLINE: Duration = Duration::from_secs(30);
 /// How long a claim lasts without a sign of life, and so how long the incidents of a killed process stand still.
 const LEASE: Duration = Duration::from_secs(30);
+/// The configuration key that names the secret of webhooks.
+pub(super) const WEBHOOK_SECRET: &str = "github.webhook_secret";
 
 /// Opens the configured database for writing, and makes sure that it knows the organisation that the keys act for.
 pub(super) async fn open_store(
@@ -102,6 +107,17 @@ pub(super) async fn engine(
         },
         failpoint: None,
     })
+}
+
+/// What checks deliveries of webhooks; none when no secret is configured.
+pub(super) fn webhooks(installation: &Installation) -> anyhow::Result<Option<Arc<Webhooks>>> {
+    let github = &installation.configuration.github;
+    let Some(source) = &github.webhook_secret else {
+        return Ok(None);
+    };
+    let secret = source.resolve("webhooks", WEBHOOK_SECRET, &installation.environment)?;
+    let key = HookKey::new(secret.expose_secret().as_bytes())?;
+    Ok(Some(Arc::new(Webhooks::new(key, github.host()))))
 }
 
 fn coder(

@@ -2,6 +2,7 @@
 
 mod app;
 mod health;
+mod hooks;
 mod keys;
 mod machine;
 mod projects;
@@ -150,6 +151,7 @@ async fn look(config: Option<&Path>, offline: bool) -> Looked {
             findings.extend(keys::look(configuration, environment, SystemClock.now()));
             findings.extend(state::database(configuration).await);
             findings.extend(app::look(&installation, offline).await);
+            findings.extend(hooks::look(configuration, environment).await);
             looked.projects = projects::look(&installation, offline).await;
             if !offline {
                 let needed = !looked.projects.is_empty();

@@ -34,7 +34,7 @@ const STARTER_NAME: &str = "the starter rules";
 #[derive(Debug, Subcommand)]
 pub(super) enum ProjectCommand {
     /// Register a repository: reads it, and keeps a draft that a person confirms. Prints the draft's id and digest.
-    Register(RegisterArguments),
+    Register(Box<RegisterArguments>),
     /// Confirm a draft: it is watched from now on.
     Confirm(ConfirmArguments),
     /// List every project.

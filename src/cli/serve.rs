@@ -18,7 +18,7 @@ use crate::onboard::app::Recorder;
 use crate::signer::{Keyring, system_randomness, trust_history};
 use crate::store::Store;
 use crate::watch::{self, Watch, health::HealthWatch};
-use crate::web::{self, WebState};
+use crate::web::{self, WebState, Webhooks};
 use crate::worker;
 
 /// Incidents that one process works on at a time.
@@ -59,6 +59,7 @@ pub(super) fn run(parts: Parts, config: Option<&Path>) -> anyhow::Result<Verdict
             let organisation = assembly::organisation(&history)?;
             let store = assembly::open_store(&installation.configuration, &organisation).await?;
             let mut state = WebState::new(store, organisation, history);
+            state.webhooks = assembly::webhooks(&installation)?;
             let (listener, address) = listen(&installation.configuration).await?;
             say_where(&address)?;
             state.public_url = configured_url(&installation.configuration).or(Some(address));
@@ -85,7 +86,9 @@ async fn start(
     );
     let store = assembly::open_store(configuration, keys.organisation()).await?;
     let mut pages = None;
+    let mut webhooks = None;
     if parts.pages {
+        webhooks = assembly::webhooks(installation)?;
         let (listener, address) = listen(configuration).await?;
         public_url.get_or_insert_with(|| address.clone());
         pages = Some((listener, address, store.clone()));
@@ -107,7 +110,7 @@ async fn start(
     say_what_confines(&engine);
     if let Some((listener, address, store)) = pages {
         say_where(&address)?;
-        running.pages(listener, &store, &keys, Some(public_url));
+        running.pages(listener, &store, &keys, Some(public_url), webhooks);
     }
     running.record(recorder, engine.store.clone(), keys.organisation().clone());
     running.work(&Arc::new(engine), configuration, health)?;
@@ -188,10 +191,12 @@ impl Running {
         store: &Store,
         keys: &Keyring,
         public_url: Option<String>,
+        webhooks: Option<Arc<Webhooks>>,
     ) {
         let organisation = keys.organisation().clone();
         let mut state = WebState::new(store.clone(), organisation, keys.history().clone());
         state.public_url = public_url;
+        state.webhooks = webhooks;
         self.serve(listener, state);
     }
 

@@ -59,12 +59,17 @@ pub(super) struct GithubSection {
     pub(super) web_url: Option<ServiceUrl>,
     pub(super) git_url: Option<ServiceUrl>,
     pub(super) app: AppSection,
+    pub(super) webhook_secret: Option<SecretSource>,
 }
 
 impl GithubSection {
     /// All three addresses, or none (then GitHub's own): with one left at its default, tokens of one host would go to another.
     pub(super) fn resolve(self, folder: &Path) -> Result<Github, (&'static str, String)> {
         let app = self.app.resolve(folder)?;
+        let webhook_secret = self.webhook_secret;
+        let webhook_secret = webhook_secret
+            .map(|source| source.resolved_against(folder))
+            .or_else(|| app.as_ref().and_then(|app| app.webhook_secret.clone()));
         let own = |text: &str| {
             text.parse()
                 .map_err(|_| ("github", format!("{text} is not a URL")))
@@ -75,12 +80,14 @@ impl GithubSection {
                 web_url: own("https://github.com")?,
                 git_url: own("https://github.com")?,
                 app,
+                webhook_secret,
             }),
             (Some(api_url), Some(web_url), git_url) => Ok(Github {
                 api_url,
                 git_url: git_url.unwrap_or_else(|| web_url.clone()),
                 web_url,
                 app,
+                webhook_secret,
             }),
             _ => Err((
                 "github",

@@ -71,6 +71,24 @@ impl Keys {
         }
         Ok(keys)
     }
+
+    /// The secret of webhooks is known to the hosting service, so it must open no key.
+    pub(super) fn keep_apart(
+        &self,
+        webhooks: Option<&SecretSource>,
+    ) -> Result<(), (&'static str, String)> {
+        let shared = |key: &KeyUse| Some(&self.secret(*key).source) == webhooks;
+        // Break it: look for none; `hooks::config::a_secret_that_opens_a_key_is_not_given_to_the_hosting_service` then fails.
+        match KeyUse::ALL.into_iter().find(shared) {
+            Some(key) => Err((
+                "github.webhook_secret",
+                format!(
+                    "it is the secret of the {key} key, and the hosting service would know it; make one of its own"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 fn default_source(dir: &Path, key: KeyUse) -> SecretSource {

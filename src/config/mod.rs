@@ -87,6 +87,18 @@ pub struct Github {
     pub git_url: ServiceUrl,
     /// The GitHub App to act as, if there is one.
     pub app: Option<GithubApp>,
+    /// Where the secret is with which it signs webhooks; without one, none are received.
+    pub webhook_secret: Option<SecretSource>,
+}
+
+impl Github {
+    /// Its host as projects name it: with the port when that is not the usual one.
+    pub fn host(&self) -> String {
+        let web = self.web_url.url();
+        let host = web.host_str().unwrap_or_default();
+        web.port()
+            .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
 }
 
 /// A checked configuration with defaults filled in and every path absolute.
@@ -178,8 +190,11 @@ impl Configuration {
             None => DatabaseUrl::embedded(&home.join("caretaker.db")),
         };
         let keys = Keys::resolve(document.keys, &home, &folder).map_err(refuse)?;
+        let github = document.github.resolve(&folder).map_err(refuse)?;
+        keys.keep_apart(github.webhook_secret.as_ref())
+            .map_err(refuse)?;
         Ok(Self {
-            github: document.github.resolve(&folder).map_err(refuse)?,
+            github,
             agent: Agent::resolve(document.agent, &folder).map_err(refuse)?,
             server: document.server.into(),
             database,

@@ -16,6 +16,7 @@ mod dialect;
 mod error;
 mod evidence;
 mod health;
+mod hook;
 mod incident;
 mod ledger;
 mod look;
@@ -40,6 +41,7 @@ pub use connect::Patience;
 pub use credential::{Removal, Swap};
 pub use error::StoreError;
 pub use health::{HealthClaim, HealthRow};
+pub use hook::{Heard, HookDelivery, HookObject, HookVersion};
 pub use incident::IncidentRow;
 pub use look::{Look, Looked};
 pub use outbox::StoredNotice;
@@ -117,6 +119,7 @@ impl Store {
             credential::STATEMENTS,
             evidence::STATEMENTS,
             health::STATEMENTS,
+            hook::STATEMENTS,
             incident::STATEMENTS,
             ledger::STATEMENTS,
             look::STATEMENTS,

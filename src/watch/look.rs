@@ -174,10 +174,10 @@ pub(super) async fn look(
         budget: usage,
     };
     Finished {
+        look,
         watched,
         looked,
         report,
-        look,
     }
 }
 
@@ -224,7 +224,7 @@ async fn seen(
     if due(watched.workflows_at, WORKFLOWS_EVERY) {
         silence::look(means, project, watched, connector, &base, now)
             .await
-            .map_err(|error| of_watch(project, error))?;
+            .map_err(|error| of_watch(project, &error))?;
         watched.workflows_at = Some(now);
     }
     Ok(report)
@@ -265,7 +265,7 @@ async fn runs(
             return Err(trouble(project, &error));
         }
     }
-    Err(of_watch(project, error))
+    Err(of_watch(project, &error))
 }
 
 /// The watched branch. Rules are read once; they are part of what was confirmed, and stay as they are.
@@ -305,8 +305,8 @@ fn trouble(project: &Project, error: &ConnectorError) -> Trouble {
     }
 }
 
-fn of_watch(project: &Project, error: WatchError) -> Trouble {
-    match &error {
+fn of_watch(project: &Project, error: &WatchError) -> Trouble {
+    match error {
         WatchError::Provider { source, .. } => trouble(project, source),
         WatchError::Record { .. } => own_fault(error.to_string()),
     }
@@ -362,14 +362,12 @@ fn in_words(project: &Project, standing: &Standing) -> String {
         detail,
         mend,
     } = standing;
-    match condition {
-        Condition::Fine => format!("{name} can be watched again"),
-        _ => {
-            let detail = detail.as_deref().unwrap_or_default();
-            let mend = mend
-                .as_deref()
-                .map_or_else(String::new, |mend| format!("; {mend}"));
-            format!("{name} is {}: {detail}{mend}", condition.as_str())
-        }
+    if *condition == Condition::Fine {
+        return format!("{name} can be watched again");
     }
+    let detail = detail.as_deref().unwrap_or_default();
+    let mend = mend
+        .as_deref()
+        .map_or_else(String::new, |mend| format!("; {mend}"));
+    format!("{name} is {}: {detail}{mend}", condition.as_str())
 }

@@ -1,7 +1,7 @@
 //! What people look at: server-rendered pages without a line of script, and the same things as JSON.
 //!
 //! - [`router`], [`serve`]: everything over HTTP, for one organisation. Only `POST /a/{token}` changes anything, and that
-//!   through [`crate::store::Store::consume`] alone.
+//!   through [`crate::store::Store::consume`] alone; a signed `POST /webhooks/github` makes projects due and does no more.
 //! - [`IncidentRecord`], [`incident_document`], [`explanation`]: the same reading for the command line.
 //!
 //! Ledgers are verified on every request and nothing is cached. Whatever came from outside is held as [`shown::Shown`], so that
@@ -14,6 +14,7 @@ mod evidence;
 mod explain;
 mod failure;
 mod headers;
+mod hooks;
 mod pages;
 mod record;
 mod server;
@@ -25,6 +26,7 @@ pub use document::{
     ledger_document,
 };
 pub use explain::explanation;
+pub use hooks::Webhooks;
 pub use record::IncidentRecord;
 pub use server::{router, serve};
 pub use state::{Now, WebState};

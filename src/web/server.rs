@@ -9,13 +9,13 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::answer::{LARGEST_FORM, answer};
 use super::failure::Refusal;
-use super::{WebState, api, headers, pages};
+use super::{WebState, api, headers, hooks, pages};
 
 /// How long one request may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,7 +30,14 @@ pub fn router(state: WebState) -> Router {
         .route("/incidents/{id}/ledger", get(api::ledger))
         .fallback(any(api::nothing))
         .method_not_allowed_fallback(|| async { Refusal::Method.json() });
+    // Without a secret there is nothing that a delivery could be checked with, and no address for it.
+    // Break it: add the route always; `hooks::http::nothing_but_post_is_taken_and_nothing_at_all_without_a_secret` then fails.
+    let hooks = match &state.webhooks {
+        Some(_) => Router::new().route("/webhooks/github", post(hooks::receive)),
+        None => Router::new(),
+    };
     Router::new()
+        .merge(hooks)
         .route("/", get(pages::incidents))
         .route("/incidents/{id}", get(pages::incident))
         .route("/incidents/{id}/ledger", get(pages::ledger))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Webhooks;
 use crate::attest::TrustHistory;
 use crate::clock::{Clock, Millis};
 use crate::id::OrganisationId;
@@ -29,10 +30,12 @@ pub struct WebState {
     pub time: Now,
     /// The address that links carry, when it is not the one that browsers name in `Host`: forms sent from there are accepted.
     pub public_url: Option<String>,
+    /// How deliveries of webhooks are checked; none when they are not received.
+    pub webhooks: Option<Arc<Webhooks>>,
 }
 
 impl WebState {
-    /// Pages over a database, with the database's clock and no other public address.
+    /// Pages over a database, with the database's clock, no other public address and no webhooks.
     pub fn new(store: Store, organisation: OrganisationId, trust: TrustHistory) -> Self {
         Self {
             store,
@@ -40,6 +43,7 @@ impl WebState {
             trust: Arc::new(trust),
             time: Now::Database,
             public_url: None,
+            webhooks: None,
         }
     }
 

@@ -12,6 +12,7 @@ mod record;
 mod shapes;
 mod tokens;
 mod wire;
+mod with_forge;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

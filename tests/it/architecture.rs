@@ -24,6 +24,7 @@ const LAYERS: &[&[&str]] = &[
         "sandbox",
         "store",
         "notify",
+        "hook",
         "identity",
         "anchor",
         "config",

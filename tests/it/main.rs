@@ -25,6 +25,7 @@ mod forge;
 mod gate;
 mod git_command;
 mod health;
+mod hooks;
 mod incident;
 mod keys;
 mod notify;

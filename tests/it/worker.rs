@@ -4,6 +4,7 @@ pub(crate) mod acting_as_app;
 mod crash;
 mod credential;
 mod fix;
+mod flake;
 mod memory;
 mod shared;
 pub(crate) mod sums;

@@ -112,7 +112,10 @@ impl HealthWatch {
         let Endpoint { project, check, .. } = endpoint;
         let base = endpoint.base()?;
         let key = incident_key(&project.id, 0, SCOPE, &base, Some(&check.name));
-        let observed = self.store.observe_success(project, &key, outage, now).await;
+        let observed = self
+            .store
+            .observe_success(project, &key, outage, 1, now)
+            .await;
         observed.map_err(|error| error.to_string())?;
         let detail = format!("{}: it was down since {since}", check.name);
         self.record(project, "health-up", detail, now).await

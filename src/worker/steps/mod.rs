@@ -16,6 +16,7 @@ mod propose;
 mod publish;
 mod read;
 mod reproduce;
+mod rerun;
 mod screen;
 mod sign;
 
@@ -27,6 +28,7 @@ use crate::incident::{Outcome, Step};
 pub(super) async fn perform(work: Work<'_>, step: &Step) -> Stepped {
     match step {
         Step::Reproduce => reproduce::reproduce(work).await,
+        Step::Rerun => rerun::rerun(work).await,
         Step::Read => read::read(work).await,
         Step::Diagnose => diagnose::diagnose(work).await,
         Step::Screen => screen::screen(work).await,

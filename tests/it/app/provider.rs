@@ -244,7 +244,7 @@ impl Shared {
         if number("exp") > now + 600 {
             return refuse("'Expiration time' claim ('exp') is too far in the future");
         }
-        if claims["iss"] != APP.to_string() {
+        if claims["iss"].as_str().and_then(|text| text.parse().ok()) != Some(APP) {
             return Some(says(404, "Integration not found"));
         }
         None

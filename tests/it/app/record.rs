@@ -7,7 +7,6 @@ use sqlx::{AnyConnection, Connection as _, Row as _};
 
 use super::*;
 
-// Break it: put the token into the detail of `TokenEvent::audit`.
 #[tokio::test]
 async fn the_history_shows_every_token_and_the_database_holds_none() {
     let bench = Bench::new();

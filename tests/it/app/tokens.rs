@@ -347,7 +347,7 @@ async fn a_token_shows_in_no_debug_text_no_error_and_no_event() {
         bench.mint.orders.lock().unwrap()
     );
     for event in bench.told.lock().unwrap().iter() {
-        shown.push_str(&format!("{event:?} {:?}\n", event.audit()));
+        shown.extend([format!("{event:?} {:?}\n", event.audit())]);
     }
     let made = bench.mint.made.lock().unwrap().clone();
     assert_eq!(made.len(), 4);

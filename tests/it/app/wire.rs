@@ -159,7 +159,7 @@ async fn a_token_that_may_more_than_was_asked_is_not_used() {
     let provider = provider().await;
     for bend in [
         |body: &mut Value| {
-            body["permissions"] = json!({"contents": "write", "administration": "read"})
+            body["permissions"] = json!({"contents": "write", "administration": "read"});
         },
         |body: &mut Value| body["permissions"] = json!({"contents": "admin"}),
         |body: &mut Value| body["permissions"] = json!({"contents": "sideways"}),

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use caretaker::change::Sha256Digest;
 use caretaker::clock::{Clock as _, FixedClock, Millis};
 use caretaker::connector::Connector;
-use caretaker::forge::{Forge, ForgeOptions, Planted, start};
+use caretaker::forge::{Forge, ForgeOptions, Planted, Profile, start};
 use caretaker::id::ProjectId;
 use caretaker::incident::{ClosedReason, FailureKind, Stage};
 use caretaker::probe::{AddressRules, HttpProbe, Probe};
@@ -92,7 +92,11 @@ const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 impl World {
     async fn new(database: Option<String>) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let options = ForgeOptions::new(home.path().join("forge"), ([127, 0, 0, 1], 0).into());
+        let options = ForgeOptions {
+            directory: home.path().join("forge"),
+            listen: ([127, 0, 0, 1], 0).into(),
+            profile: Profile::default(),
+        };
         let forge = start(options).await.unwrap();
         let planted = sums::plant(&forge);
         let clock = Arc::new(FixedClock::at(NOW));

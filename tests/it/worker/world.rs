@@ -92,6 +92,11 @@ pub(crate) enum Seed {
     Plant(Plant),
     /// A Python module, whose tests take a moment.
     Sums,
+    /// The same with another module and another test.
+    Python {
+        module: &'static str,
+        test: &'static str,
+    },
 }
 
 /// What a test may bend before the worker starts.
@@ -137,6 +142,7 @@ impl World {
         let planted = match setting.seed {
             Seed::Plant(plant) => forge.plant(plant).unwrap(),
             Seed::Sums => sums::plant(&forge),
+            Seed::Python { module, test } => sums::plant_of(&forge, module, test),
         };
         let clock = Arc::new(FixedClock::at(NOW));
         let inbox = Inbox::default();
