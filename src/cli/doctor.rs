@@ -1,5 +1,6 @@
 //! `caretaker doctor`: what is missing or unsafe, each with its mend.
 
+mod app;
 mod health;
 mod hooks;
 mod keys;
@@ -149,6 +150,7 @@ async fn look(config: Option<&Path>, offline: bool) -> Looked {
             findings.push(machine::agent(&configuration.agent));
             findings.extend(keys::look(configuration, environment, SystemClock.now()));
             findings.extend(state::database(configuration).await);
+            findings.extend(app::look(&installation, offline).await);
             findings.extend(hooks::look(configuration, environment).await);
             looked.projects = projects::look(&installation, offline).await;
             if !offline {

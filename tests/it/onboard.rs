@@ -1,5 +1,6 @@
 //! Registering a repository of a forge, confirming it, and watching it from then on.
 
+mod as_app;
 mod command;
 mod credential;
 mod removal;

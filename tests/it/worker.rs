@@ -1,5 +1,6 @@
 //! The worker against a real forge: real git, real HTTP, real tests in the sandbox, real signatures.
 
+pub(crate) mod acting_as_app;
 mod crash;
 mod credential;
 mod fix;

@@ -9,10 +9,10 @@ use secrecy::SecretString;
 use super::Scenario;
 use super::person::Inbox;
 use crate::cli::assembly;
+use crate::cli::hosting::Hosting;
 use crate::cli::installation::Installation;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Configuration, Environment, Poll};
-use crate::connector::Connector;
 use crate::forge::{Forge, ForgeOptions, NewJob, NewStep, Plant, Planted, start};
 use crate::id::{Entropy, IncidentId, ProjectId};
 use crate::onboard::{self, Office, Registration};
@@ -70,8 +70,11 @@ pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Sta
     )?;
     let keys = assembly::open_keys(&installation)?;
     let store = assembly::open_store(configuration, keys.organisation()).await?;
-    let engine = assembly::engine(configuration, store, keys, pages.clone()).await?;
-    let project = registered(&engine, configuration, &forge, &planted).await?;
+    // The demo acts with a token of its forge; there is no App whose tokens would have a history.
+    let (hosting, _) = Hosting::of(&installation);
+    let engine = assembly::engine(configuration, store, keys, hosting.clone(), pages.clone());
+    let engine = engine.await?;
+    let project = registered(&engine, &hosting, configuration, &forge, &planted).await?;
     Ok(Stage {
         _forge: forge,
         planted,
@@ -117,16 +120,13 @@ fn configured(
 /// Registers the planted repository and confirms it, as `project register` and `project confirm` do.
 async fn registered(
     engine: &Engine,
+    hosting: &Hosting,
     configuration: &Configuration,
     forge: &Forge,
     planted: &Planted,
 ) -> anyhow::Result<Project> {
     let organisation = engine.keys.organisation();
-    let client = assembly::github_client();
-    let connect = |full_name: &str, token: SecretString| {
-        let connector = assembly::github(&client, &configuration.github, full_name, token, None)?;
-        Ok(Arc::new(connector) as Arc<dyn Connector>)
-    };
+    let connect = |full_name: &str, token: SecretString| hosting.connector(full_name, token, None);
     let office = Office {
         store: &engine.store,
         organisation,

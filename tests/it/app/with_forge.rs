@@ -60,7 +60,7 @@ impl Yard {
         assert_eq!(found.id, installation);
         let (sink, _) = keeping();
         let tokens = AppTokens::new(interface, Arc::clone(&clock) as Arc<_>, sink);
-        let source = tokens.of(installation, repository.id());
+        let source = tokens.of(installation, Target::Number(repository.id()));
         Self {
             clock,
             forge,
