@@ -17,10 +17,11 @@ statements! {
         ON CONFLICT (project) DO NOTHING";
     /// Takes due projects. The conditions stand twice: they are asked again for a row that another process has just taken.
     TAKE_LOOKS = "UPDATE project_watch SET lease_owner = $1, lease_until = $2, next_at = $2 WHERE next_at <= $3 \
-        AND (lease_owner IS NULL OR lease_owner = $1 OR lease_until <= $3) AND project IN \
+        AND (lease_owner IS NULL OR lease_owner = $1 OR lease_until <= $3) \
+        AND (looked_at IS NULL OR looked_at <= $5) AND project IN \
         (SELECT w.project FROM project_watch w JOIN project p ON p.id = w.project WHERE p.state = 'confirmed' \
         AND p.removed_at IS NULL AND w.next_at <= $3 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $3) \
-        ORDER BY w.next_at, w.project LIMIT $4) \
+        AND (w.looked_at IS NULL OR w.looked_at <= $5) ORDER BY w.next_at, w.project LIMIT $4) \
         RETURNING project, condition, since, detail, requests, unchanged, counted_from";
     /// One of them.
     ONE = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
@@ -38,7 +39,9 @@ statements! {
     LEAVE = "UPDATE project_watch SET next_at = CASE WHEN next_at = lease_until THEN $1 ELSE next_at END, lease_owner = NULL, \
         lease_until = NULL WHERE lease_owner = $2";
     /// Every project is due.
-    ALL_DUE = "UPDATE project_watch SET next_at = $1, lease_owner = NULL, lease_until = NULL";
+    ALL_DUE = "UPDATE project_watch SET next_at = $1, looked_at = NULL, lease_owner = NULL, lease_until = NULL";
+    /// It is looked at later; who said that there is news is heard then.
+    PUT_OFF = "UPDATE project_watch SET next_at = $1, lease_until = $2 WHERE project = $3 AND lease_owner = $4";
     /// What is known of a project's workflows.
     WORKFLOWS = "SELECT workflow_id, facts FROM workflow_watch WHERE project = $1 ORDER BY workflow_id";
     /// Remembers it.
@@ -50,6 +53,8 @@ statements! {
 const LOOK_SECONDS: i64 = 60;
 /// How late the owner of a project may be before another process takes it over, in seconds.
 const LATE_SECONDS: i64 = 10;
+/// The shortest time between two looks at a project, whoever says that there is news, in milliseconds.
+const SHORTEST_GAP: i64 = 1_000;
 /// Length of the window in which requests are counted, in milliseconds.
 const WINDOW: i64 = 3_600_000;
 
@@ -111,7 +116,8 @@ impl Store {
             .bind(owner)
             .bind(now.plus_seconds(LOOK_SECONDS).0)
             .bind(now.0)
-            .bind(i64::from(limit));
+            .bind(i64::from(limit))
+            .bind(now.plus_millis(-SHORTEST_GAP).0);
         let mut looks = Vec::new();
         for row in work.all(take).await? {
             let id = value::text(&row, "project")?;
@@ -181,6 +187,23 @@ impl Store {
                 .bind(owner);
             work.execute(update).await?;
         }
+        work.commit().await
+    }
+
+    /// Puts a project that was taken off until then.
+    pub async fn put_off_look(
+        &self,
+        owner: &str,
+        project: &ProjectId,
+        until: Millis,
+    ) -> Result<(), StoreError> {
+        let mut work = self.writing("putting a look off").await?;
+        let put_off = sqlx::query(PUT_OFF)
+            .bind(until.0)
+            .bind(until.plus_seconds(LATE_SECONDS).0)
+            .bind(project.as_str())
+            .bind(owner);
+        work.execute(put_off).await?;
         work.commit().await
     }
 

@@ -73,6 +73,15 @@ pub(super) struct Watched {
 }
 
 impl Watched {
+    /// When the project may be looked at: its own schedule is its limit, without one its allowance is.
+    pub(super) fn allowed_at(&self, poll: &Poll, project: &Project, now: Millis) -> Millis {
+        if project.schedule.is_some() || poll.schedule.is_some() {
+            return now;
+        }
+        self.allowance
+            .map_or(now, |allowance| allowance.spent(poll, now).ready_at(poll))
+    }
+
     /// The newest run that was seen.
     pub(super) fn newest(&self) -> u64 {
         self.memory.newest().unwrap_or_default()

@@ -113,6 +113,13 @@ impl Allowance {
         self.at = now;
     }
 
+    /// As it is now.
+    #[must_use]
+    pub fn spent(mut self, poll: &Poll, now: Millis) -> Self {
+        self.spend(poll, 0, now);
+        self
+    }
+
     /// When there is a request left again.
     pub fn ready_at(&self, poll: &Poll) -> Millis {
         if self.left >= 1000 {

@@ -24,6 +24,13 @@ const TICK: Duration = Duration::from_secs(1);
 /// How many projects are looked at side by side.
 const SIDE_BY_SIDE: usize = 16;
 
+/// Whether the allowance of requests counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Insistence {
+    WithinAllowance,
+    Whatever,
+}
+
 /// The watch of one process.
 pub struct Watch {
     means: Arc<Means>,
@@ -104,7 +111,7 @@ impl Watch {
     pub async fn round(&mut self) -> Result<Vec<(ProjectId, PollReport)>, StoreError> {
         let now = self.means.now().await?;
         self.means.store.look_at_all(now).await?;
-        self.look_at_due(now).await
+        self.look_at_taken(now, Insistence::Whatever).await
     }
 
     /// Looks at every project that is due at `now`, and waits for the end of each look.
@@ -115,9 +122,17 @@ impl Watch {
         &mut self,
         now: Millis,
     ) -> Result<Vec<(ProjectId, PollReport)>, StoreError> {
+        self.look_at_taken(now, Insistence::WithinAllowance).await
+    }
+
+    async fn look_at_taken(
+        &mut self,
+        now: Millis,
+        insistence: Insistence,
+    ) -> Result<Vec<(ProjectId, PollReport)>, StoreError> {
         let mut reports = Vec::new();
         loop {
-            self.take(now).await?;
+            self.take(now, insistence).await?;
             if self.under_way.is_empty() {
                 return Ok(reports);
             }
@@ -143,7 +158,7 @@ impl Watch {
     /// Takes what is due and waits for a look that ends, if there is one; how long nothing is due after that.
     async fn turn(&mut self) -> Result<Duration, StoreError> {
         let now = self.means.now().await?;
-        self.take(now).await?;
+        self.take(now, Insistence::WithinAllowance).await?;
         if !self.under_way.is_empty() {
             self.reap().await?;
             return Ok(Duration::ZERO);
@@ -155,7 +170,7 @@ impl Watch {
     }
 
     /// Takes projects that are due, as many as there is room for.
-    async fn take(&mut self, now: Millis) -> Result<(), StoreError> {
+    async fn take(&mut self, now: Millis, insistence: Insistence) -> Result<(), StoreError> {
         let room = SIDE_BY_SIDE.saturating_sub(self.under_way.len());
         let Some(room) = u32::try_from(room).ok().filter(|room| *room > 0) else {
             return Ok(());
@@ -167,6 +182,16 @@ impl Watch {
                 continue;
             }
             let watched = self.projects.remove(&id).unwrap_or_default();
+            // Break it: look all the same; whoever sends webhooks then decides how many requests are sent
+            // (`watch::leases::a_flood_of_hints_does_not_cost_more_than_the_allowance`).
+            let allowed_at = watched.allowed_at(&self.means.poll, &taken.project, now);
+            if allowed_at > now && insistence == Insistence::WithinAllowance {
+                self.projects.insert(id.clone(), watched);
+                self.taken.remove(&id);
+                let store = &self.means.store;
+                store.put_off_look(&self.owner, &id, allowed_at).await?;
+                continue;
+            }
             self.under_way
                 .spawn(look(Arc::clone(&self.means), taken, watched, now));
         }

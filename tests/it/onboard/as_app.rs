@@ -165,7 +165,7 @@ async fn watched(desk: &Desk, project: &str) {
     let before = desk.history(project).await.len();
     let mut command = desk.command(&["serve"]);
     let mut worker = command.stdout(Stdio::null()).spawn().unwrap();
-    let found = tokio::time::timeout(Duration::from_secs(60), async {
+    let found = tokio::time::timeout(Duration::from_mins(1), async {
         loop {
             let listed = desk.done(&["incident", "list", "--json"]).await;
             if listed["incidents"].as_array().unwrap().len() == 1 {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use caretaker::clock::Clock as _;
+use caretaker::store::{Heard, HookDelivery};
 
 use super::scene::{Scene, job, watch};
 
@@ -80,4 +81,50 @@ async fn what_has_not_changed_costs_one_request_and_no_body() {
         .map(|request| request.status)
         .collect();
     assert_eq!(statuses, [Some(304); 5]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_hints_does_not_cost_more_than_the_allowance() {
+    let mut scene = Scene::new().await;
+    scene.look().await.unwrap();
+    let before = scene.forge.requests().len();
+    let repository = [scene.repository.id()];
+    // A quarter of an hour of a hint every second.
+    for second in 0..900 {
+        scene.pass(1);
+        let (now, name) = (scene.clock.now(), format!("delivery {second}"));
+        let delivery = HookDelivery {
+            id: &name,
+            body: &format!("body {second}"),
+            host: &scene.project.host,
+            repositories: &repository,
+            object: None,
+        };
+        let heard = scene.store.hear(&scene.project.organisation, &delivery, now);
+        assert_eq!(heard.await.unwrap(), Heard::Hinted(1));
+        scene.watch.look_at_due(now).await.unwrap();
+    }
+    let sent = scene.forge.requests().len() - before;
+    assert!((20..=30 + 40).contains(&sent), "{sent} requests");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hint_is_heard_at_once() {
+    let mut scene = Scene::new().await;
+    scene.look().await.unwrap();
+    scene.pass(20);
+    let now = scene.clock.now();
+    assert_eq!(scene.watch.look_at_due(now).await.unwrap().len(), 0);
+    scene.add("failure", vec![job("test", "failure")]);
+    let delivery = HookDelivery {
+        id: "one",
+        body: "one",
+        host: &scene.project.host,
+        repositories: &[scene.repository.id()],
+        object: None,
+    };
+    let heard = scene.store.hear(&scene.project.organisation, &delivery, now);
+    assert_eq!(heard.await.unwrap(), Heard::Hinted(1));
+    let looks = scene.watch.look_at_due(now).await.unwrap();
+    assert_eq!(looks[0].1.opened.len(), 1);
 }
