@@ -336,12 +336,11 @@ async fn mint(
         return says(403, "This installation has been suspended");
     }
     let order: Value = serde_json::from_slice(&body).unwrap();
-    let repositories: Vec<u64> = match order.get("repository_ids") {
-        Some(numbers) => serde_json::from_value(numbers.clone()).unwrap(),
-        None => {
-            assert_eq!(order["repositories"], json!(["widget"]));
-            vec![REPOSITORY]
-        }
+    let repositories: Vec<u64> = if let Some(numbers) = order.get("repository_ids") {
+        serde_json::from_value(numbers.clone()).unwrap()
+    } else {
+        assert_eq!(order["repositories"], json!(["widget"]));
+        vec![REPOSITORY]
     };
     if !repositories
         .iter()
