@@ -194,6 +194,10 @@ async fn register(
     arguments: &RegisterArguments,
 ) -> anyhow::Result<Registered> {
     let configuration = &installation.configuration;
+    let (hosting, mut recorder) = Hosting::of(installation);
+    let variable = arguments.token_env.as_deref();
+    let token = hosting.credential(installation, variable, &arguments.url);
+    let token = token.await?;
     let owner = owner(installation, arguments.owner.as_deref())?;
     let (rules, rules_file) = match &arguments.rules {
         Some(path) => (read(path, "rules")?, path.display().to_string()),
@@ -211,10 +215,6 @@ async fn register(
     };
     let organisation = assembly::organisation(&trust_history(configuration)?)?;
     let seal = CredentialSeal::read(configuration)?;
-    let (hosting, mut recorder) = Hosting::of(installation);
-    let variable = arguments.token_env.as_deref();
-    let token = hosting.credential(installation, variable, &arguments.url);
-    let token = token.await?;
     let store = Store::open(configuration.database.secret()).await?;
     let now = store.now().await?;
     store

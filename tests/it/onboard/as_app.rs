@@ -139,13 +139,20 @@ async fn a_repository_is_registered_and_watched_as_the_app() {
         "{history:#?}"
     );
 
-    let doctor = desk.done(&["doctor", "--json"]).await;
+    let doctor = desk.run(&["doctor", "--json"]).await;
+    let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
     let credential = &doctor["projects"][0]["credential"];
     assert_eq!(credential["kind"], "installation token of an app");
     assert_eq!(credential["missing"], json!([]));
     assert_eq!(credential["unneeded"], json!([]));
     assert_eq!(credential["expires_at"], Value::Null);
     assert_eq!(checked(&doctor, "app")["state"], "ok");
+    // The App's page asks for less than this installation granted: the next one would be short of it.
+    let missing = checked(&doctor, "app missing");
+    assert_eq!(missing["state"], "failed");
+    let found = missing["found"].as_str().unwrap();
+    assert!(found.contains("pull_requests: write"), "{found}");
+    assert_eq!(checked(&doctor, "app unneeded")["state"], "ok");
 
     desk.done(&["project", "confirm", id, "--digest", digest, "--json"])
         .await;

@@ -354,7 +354,11 @@ fn wrong_words_are_told_apart_from_what_cannot_be_done() {
         all.extend(more);
         project(&all)
     };
-    assert_eq!(register(&[]).0, Some(2));
+    let (code, _, error) = register(&[]);
+    assert!(
+        code == Some(1) && error.contains("--token-env") && error.contains("github.app"),
+        "{error}"
+    );
     assert_eq!(project(&["confirm", "prj-short"]).0, Some(2));
     let (code, _, error) = register(&["--token-env", "NOT_SET"]);
     assert!(code == Some(1) && error.contains("NOT_SET"), "{error}");
