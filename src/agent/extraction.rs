@@ -1,5 +1,7 @@
 //! What is taken from an untrusted log.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::change::Sha256Digest;
@@ -40,8 +42,32 @@ pub struct Extraction {
     pub bytes: u64,
     /// Bytes that the cap left out.
     pub omitted: u64,
+    /// Why the end of the log could not be fetched, when it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
     /// Characters that were removed because they hide or reorder text; more than none makes the log suspicious.
     pub hidden_characters: u64,
     /// At most 200.
     pub facts: Vec<ExtractedFact>,
+}
+
+impl Extraction {
+    /// The normalised error: which tools said what went wrong where, without line numbers, order or repetition, so that the
+    /// same defect has the same signature in every run. None when the log tells nothing.
+    pub fn signature(&self) -> Option<Sha256Digest> {
+        let without_line = |fact: &ExtractedFact| ExtractedFact {
+            line: None,
+            ..fact.clone()
+        };
+        let facts: BTreeSet<String> = self
+            .facts
+            .iter()
+            .filter_map(|fact| serde_json::to_string(&without_line(fact)).ok())
+            .collect();
+        if facts.is_empty() {
+            return None;
+        }
+        let lines: Vec<String> = facts.into_iter().collect();
+        Some(Sha256Digest::of(lines.join("\n").as_bytes()))
+    }
 }

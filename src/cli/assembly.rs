@@ -15,7 +15,8 @@ use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adapter, Configuration, Github, Notifier, SandboxMode};
 use crate::connector::Connector;
-use crate::connector::github::{GithubConnector, GithubOptions};
+use crate::connector::github::credential::PersonalToken;
+use crate::connector::github::{GithubClient, GithubConnector, GithubOptions, check_token};
 use crate::hook::HookKey;
 use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
@@ -149,8 +150,14 @@ fn notifiers(configuration: &Configuration) -> anyhow::Result<Notifiers> {
     Ok(Notifiers::new(list))
 }
 
+/// What all connectors of this process share. To be made once.
+pub(super) fn github_client() -> GithubClient {
+    GithubClient::of_system(Arc::new(SystemClock))
+}
+
 /// A connector for a repository at the configured provider.
 pub(super) fn github(
+    client: &GithubClient,
     github: &Github,
     full_name: &str,
     token: secrecy::SecretString,
@@ -159,18 +166,18 @@ pub(super) fn github(
     let (owner, name) = full_name
         .split_once('/')
         .ok_or_else(|| format!("{full_name:?} is not OWNER/NAME"))?;
-    GithubConnector::new(GithubOptions {
+    check_token(&token).map_err(|error| error.to_string())?;
+    let options = GithubOptions {
         api_url: github.api_url.as_str().to_owned(),
         web_url: github.web_url.as_str().to_owned(),
         git_url: github.git_url.as_str().to_owned(),
         owner: owner.to_owned(),
         name: name.to_owned(),
-        token,
+        credential: Arc::new(PersonalToken::new(token)),
         expected_repository_id,
         deadline: CALL_DEADLINE,
-        clock: Arc::new(SystemClock),
-    })
-    .map_err(|error| error.to_string())
+    };
+    GithubConnector::new(client, options).map_err(|error| error.to_string())
 }
 
 /// Connectors by the project's draft and its sealed credential: a project that is another in any way gets another.
@@ -178,6 +185,7 @@ type Made = BTreeMap<(Sha256Digest, Sha256Digest), Arc<dyn Connector>>;
 
 /// Makes GitHub connectors from stored credentials.
 pub(super) struct GithubConnectors {
+    client: GithubClient,
     github: Github,
     store: Store,
     keys: Arc<Keyring>,
@@ -187,6 +195,7 @@ pub(super) struct GithubConnectors {
 impl GithubConnectors {
     pub(super) fn new(github: Github, store: &Store, keys: &Arc<Keyring>) -> Self {
         Self {
+            client: github_client(),
             github,
             store: store.clone(),
             keys: Arc::clone(keys),
@@ -215,8 +224,13 @@ impl Connectors for GithubConnectors {
         let token = self.keys.credentials().open(&project.id, &draft, &sealed);
         let token = token.map_err(|error| error.to_string())?;
         let id = Some(project.repository_id.clone());
-        let connector: Arc<dyn Connector> =
-            Arc::new(github(&self.github, &project.full_name, token, id)?);
+        let connector: Arc<dyn Connector> = Arc::new(github(
+            &self.client,
+            &self.github,
+            &project.full_name,
+            token,
+            id,
+        )?);
         lock().insert(key, Arc::clone(&connector));
         Ok(connector)
     }

@@ -3,6 +3,8 @@
 mod hooks;
 mod keys;
 mod machine;
+mod projects;
+mod provider;
 mod state;
 
 use std::path::Path;
@@ -15,9 +17,12 @@ use super::installation::Installation;
 use super::{Verdict, explain, print};
 use crate::clock::{Clock as _, SystemClock};
 
-/// How to print.
+/// What to look at, and how to print.
 #[derive(Debug, Args)]
 pub(super) struct DoctorArguments {
+    /// Ask the provider nothing: what it says of tokens and of the time is left out.
+    #[arg(long)]
+    offline: bool,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -66,28 +71,49 @@ impl Finding {
     }
 }
 
+/// Everything that was looked at.
+#[derive(Debug, Default)]
+struct Looked {
+    /// The installation.
+    checks: Vec<Finding>,
+    /// Each of its projects.
+    projects: Vec<projects::Block>,
+}
+
+impl Looked {
+    /// How many findings are in a state.
+    fn count(&self, state: State) -> usize {
+        let blocks = self.projects.iter().flat_map(|block| &block.checks);
+        let all = self.checks.iter().chain(blocks);
+        all.filter(|finding| finding.state == state).count()
+    }
+}
+
 pub(super) fn run(arguments: &DoctorArguments, config: Option<&Path>) -> anyhow::Result<Verdict> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let findings = runtime.block_on(look(config));
-    let of = |state| {
-        findings
-            .iter()
-            .filter(|finding| finding.state == state)
-            .count()
-    };
-    let (failed, warnings) = (of(State::Failed), of(State::Warning));
+    let looked = runtime.block_on(look(config, arguments.offline));
+    let (failed, warnings) = (looked.count(State::Failed), looked.count(State::Warning));
     if arguments.json {
-        print(&json!({"ok": failed == 0, "checks": findings}).to_string())?;
+        let document = json!({
+            "ok": failed == 0,
+            "checks": looked.checks,
+            "projects": looked.projects,
+        });
+        print(&document.to_string())?;
     } else {
-        for finding in &findings {
-            let word = match finding.state {
-                State::Ok => "ok",
-                State::Warning => "warning",
-                State::Failed => "FAILED",
-            };
-            print(&format!("{word:8} {:14} {}", finding.check, finding.found))?;
+        for finding in &looked.checks {
+            print(&line(finding))?;
+        }
+        for block in &looked.projects {
+            print(&format!("\n{}", block.title()))?;
+            for finding in &block.checks {
+                print(&line(finding))?;
+            }
+        }
+        if !looked.projects.is_empty() {
+            print("")?;
         }
         print(&format!("{failed} failed, {warnings} warnings"))?;
     }
@@ -98,20 +124,37 @@ pub(super) fn run(arguments: &DoctorArguments, config: Option<&Path>) -> anyhow:
     })
 }
 
-async fn look(config: Option<&Path>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn line(finding: &Finding) -> String {
+    let word = match finding.state {
+        State::Ok => "ok",
+        State::Warning => "warning",
+        State::Failed => "FAILED",
+    };
+    format!("{word:8} {:14} {}", finding.check, finding.found)
+}
+
+async fn look(config: Option<&Path>, offline: bool) -> Looked {
+    let mut looked = Looked::default();
+    let findings = &mut looked.checks;
     match Installation::load(config) {
-        Ok(Installation {
-            configuration,
-            environment,
-        }) => {
-            findings.extend(state::configuration(&configuration));
+        Ok(installation) => {
+            let Installation {
+                configuration,
+                environment,
+            } = &installation;
+            findings.extend(state::configuration(configuration));
             findings.push(machine::git().await);
             findings.push(machine::sandbox(configuration.sandbox.mode).await);
             findings.push(machine::agent(&configuration.agent));
-            findings.extend(keys::look(&configuration, &environment, SystemClock.now()));
-            findings.extend(state::database(&configuration).await);
-            findings.extend(hooks::look(&configuration, &environment).await);
+            findings.extend(keys::look(configuration, environment, SystemClock.now()));
+            findings.extend(state::database(configuration).await);
+            findings.extend(hooks::look(configuration, environment).await);
+            looked.projects = projects::look(&installation, offline).await;
+            if !offline {
+                let needed = !looked.projects.is_empty();
+                let found = provider::look(&configuration.github, needed).await;
+                looked.checks.extend(found);
+            }
         }
         Err(error) => {
             findings.push(Finding::failed(
@@ -124,5 +167,5 @@ async fn look(config: Option<&Path>) -> Vec<Finding> {
             findings.push(machine::git().await);
         }
     }
-    findings
+    looked
 }

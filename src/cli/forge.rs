@@ -31,11 +31,7 @@ pub(super) fn run(arguments: &ForgeArguments) -> anyhow::Result<Verdict> {
     block_on(async {
         // Listened to before anything is printed: whoever has read the document may interrupt at once.
         let stop = stop_on_signal()?;
-        let forge = start(ForgeOptions {
-            directory: arguments.dir.clone(),
-            listen: arguments.listen.0,
-        })
-        .await?;
+        let forge = start(ForgeOptions::new(&arguments.dir, arguments.listen.0)).await?;
         let document = planted(&forge, &arguments.plant)?;
         print(&document.to_string())?;
         stop.cancelled().await;

@@ -1,6 +1,7 @@
 //! `caretaker keys`.
 
 mod list;
+mod rotate;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,9 @@ pub(super) enum KeysCommand {
     Init(Format),
     /// Show the trust root in force and its keys. Opens none and needs no secret.
     List(Format),
+    /// Put another deployment key (credential.key) in the place of the present one: every credential of a project is sealed
+    /// anew, and open approval links are sent anew.
+    RotateDeployment(Format),
     /// Write the trust root in force: what an auditor pins.
     ExportTrustRoot(ExportArguments),
 }
@@ -47,6 +51,7 @@ pub(super) fn run(command: &KeysCommand, config: Option<&Path>) -> anyhow::Resul
     match command {
         KeysCommand::Init(format) => init(&installation, format),
         KeysCommand::List(format) => list::run(&installation, format),
+        KeysCommand::RotateDeployment(format) => rotate::run(&installation, format),
         KeysCommand::ExportTrustRoot(arguments) => export(&installation, &arguments.output),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! What people and scripts read goes to standard output, everything else to standard error.
 
+mod app;
 mod approval;
 mod arguments;
 mod assembly;
@@ -62,6 +63,9 @@ enum Command {
     /// Look at what waits for a person's answer, and answer it.
     #[command(subcommand)]
     Approval(approval::ApprovalCommand),
+    /// The GitHub App that caretaker acts as: make it, or see what it may do.
+    #[command(subcommand)]
+    App(app::AppCommand),
     /// Start a local GitHub-compatible server for trying caretaker out.
     Forge(forge::ForgeArguments),
     /// Show and verify signed ledgers.
@@ -112,6 +116,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::Project(command) => project::run(&command, config),
         Command::Incident(command) => incident::run(&command, config),
         Command::Approval(command) => approval::run(&command, config),
+        Command::App(command) => app::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
         Command::Serve => serve::run(serve::Parts::ALL, config),

@@ -1,6 +1,9 @@
 //! `caretaker project`.
 
+mod change;
 mod show;
+mod watching;
+mod when;
 
 use std::fs::File;
 use std::io::Read as _;
@@ -18,7 +21,7 @@ use super::{Verdict, assembly, print};
 use crate::approve::Principal;
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
-use crate::config::MAXIMUM_FILE_BYTES;
+use crate::config::{MAXIMUM_FILE_BYTES, PollSchedule};
 use crate::connector::Connector;
 use crate::id::{Entropy, ProjectId};
 use crate::onboard::{self, Office, Registered, Registration};
@@ -43,6 +46,13 @@ pub(super) enum ProjectCommand {
     Pause(ProjectArguments),
     /// Watch a paused project again.
     Resume(ProjectArguments),
+    /// Put another token in the place of a project's, after the provider has shown what it may do.
+    #[command(visible_alias = "token")]
+    Credential(change::CredentialArguments),
+    /// Take over the name of a repository that was renamed or transferred. The project is a draft again, to be confirmed.
+    Rename(ProjectArguments),
+    /// Stop watching a project for good and forget its credential. Its history and its ledgers stay.
+    Remove(change::RemoveArguments),
     /// Let a frozen project merge again, after a person looked at what had landed. It is written into the history.
     Unfreeze(ProjectArguments),
 }
@@ -58,6 +68,9 @@ pub(super) struct RegisterArguments {
     /// What is watched.
     #[arg(long, value_enum, default_value_t = Watched::Ci)]
     watch: Watched,
+    /// When it is looked at, a cron expression with seconds in UTC, as in "0 */2 * * * *"; else as poll.schedule says.
+    #[arg(long, value_name = "CRON")]
+    schedule: Option<PollSchedule>,
     /// The rules file; without it, starter rules that a person should replace.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
@@ -113,48 +126,55 @@ pub(super) struct ProjectArguments {
 
 pub(super) fn run(command: &ProjectCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {
     let installation = Installation::load(config)?;
-    block_on(async {
-        match command {
-            ProjectCommand::Register(arguments) => {
-                let registered = register(&installation, arguments).await?;
-                print_registered(&registered, arguments.json)
-            }
-            ProjectCommand::Confirm(arguments) => {
-                let (store, organisation) = installation.open_database().await?;
-                let now = store.now().await?;
-                let (id, digest) = (&arguments.project, arguments.digest.as_ref());
-                let project = onboard::confirm(&store, &organisation, id, digest, now).await?;
-                say(&project, "is watched from now on", arguments.json)
-            }
-            ProjectCommand::List(arguments) => {
-                let (store, organisation) = installation.open_database().await?;
-                let projects = store.within(&organisation).projects().await?;
-                print(&show::list(&projects, arguments.json))
-            }
-            ProjectCommand::Show(arguments) => {
-                let (store, organisation) = installation.open_database().await?;
-                let project = onboard::find(&store, &organisation, &arguments.project).await?;
-                print(&show::one(&project, arguments.json))
-            }
-            ProjectCommand::Pause(arguments) => {
-                let (store, organisation) = installation.open_database().await?;
-                let project = onboard::pause(&store, &organisation, &arguments.project).await?;
-                say(&project, "is not watched for now", arguments.json)
-            }
-            ProjectCommand::Resume(arguments) => {
-                let (store, organisation) = installation.open_database().await?;
-                let project = onboard::resume(&store, &organisation, &arguments.project).await?;
-                say(&project, "is watched again", arguments.json)
-            }
-            ProjectCommand::Unfreeze(arguments) => {
-                let (store, organisation) = installation.open_database().await?;
-                let by = installation.current_user()?;
-                let id = &arguments.project;
-                let project = onboard::unfreeze(&store, &organisation, id, &by).await?;
-                say(&project, "may merge again", arguments.json)
-            }
+    block_on(perform(command, &installation))
+}
+
+async fn perform(command: &ProjectCommand, installation: &Installation) -> anyhow::Result<Verdict> {
+    match command {
+        ProjectCommand::Register(arguments) => {
+            let registered = register(installation, arguments).await?;
+            print_registered(&registered, arguments.json)?;
         }
-    })?;
+        ProjectCommand::Confirm(arguments) => {
+            let (store, organisation) = installation.open_database().await?;
+            let now = store.now().await?;
+            let (id, digest) = (&arguments.project, arguments.digest.as_ref());
+            let project = onboard::confirm(&store, &organisation, id, digest, now).await?;
+            say(&project, "is watched from now on", arguments.json)?;
+        }
+        ProjectCommand::List(arguments) => {
+            let (store, organisation) = installation.open_database().await?;
+            let projects = watching::read(&store, &organisation).await?;
+            print(&show::list(&projects, store.now().await?, arguments.json))?;
+        }
+        ProjectCommand::Show(arguments) => {
+            let (store, organisation) = installation.open_database().await?;
+            let record = watching::record(&store, &organisation, &arguments.project).await?;
+            print(&show::record(&record, store.now().await?, arguments.json))?;
+        }
+        ProjectCommand::Pause(arguments) => {
+            let (store, organisation) = installation.open_database().await?;
+            let project = onboard::pause(&store, &organisation, &arguments.project).await?;
+            say(&project, "is not watched for now", arguments.json)?;
+        }
+        ProjectCommand::Resume(arguments) => {
+            let (store, organisation) = installation.open_database().await?;
+            let project = onboard::resume(&store, &organisation, &arguments.project).await?;
+            say(&project, "is watched again", arguments.json)?;
+        }
+        ProjectCommand::Credential(arguments) => {
+            change::credential(installation, arguments).await?;
+        }
+        ProjectCommand::Rename(arguments) => change::rename(installation, arguments).await?,
+        ProjectCommand::Remove(arguments) => return change::remove(installation, arguments).await,
+        ProjectCommand::Unfreeze(arguments) => {
+            let (store, organisation) = installation.open_database().await?;
+            let by = installation.current_user()?;
+            let id = &arguments.project;
+            let project = onboard::unfreeze(&store, &organisation, id, &by).await?;
+            say(&project, "may merge again", arguments.json)?;
+        }
+    }
     Ok(Verdict::Done)
 }
 
@@ -186,8 +206,9 @@ async fn register(
     store
         .ensure_organisation(&organisation, organisation.as_str(), now)
         .await?;
+    let client = assembly::github_client();
     let connect = |full_name: &str, token| {
-        let made = assembly::github(&configuration.github, full_name, token, None)?;
+        let made = assembly::github(&client, &configuration.github, full_name, token, None)?;
         Ok(Arc::new(made) as Arc<dyn Connector>)
     };
     let office = Office {
@@ -204,6 +225,7 @@ async fn register(
             Watched::Ci => WatchMode::Ci,
             Watched::Health => WatchMode::Health,
         },
+        schedule: arguments.schedule.as_ref(),
         rules: &rules,
         rules_file: &rules_file,
         intent: &intent,
@@ -284,7 +306,7 @@ fn print_registered(registered: &Registered, as_json: bool) -> anyhow::Result<()
 
 fn say(project: &Project, what: &str, as_json: bool) -> anyhow::Result<()> {
     if as_json {
-        return print(&show::one(project, true));
+        return print(&show::whole(project).to_string());
     }
     print(&format!(
         "{} {} {what}",

@@ -14,7 +14,7 @@ use super::{Verdict, print};
 use crate::config::Configuration;
 use crate::signer::{Keyring, system_randomness, trust_history};
 use crate::store::Store;
-use crate::watch;
+use crate::watch::{self, Watch};
 use crate::web::{self, WebState, Webhooks};
 use crate::worker;
 
@@ -100,7 +100,7 @@ async fn start(
         say_where(&address)?;
         running.pages(listener, &store, &keys, Some(public_url), webhooks);
     }
-    running.work(&Arc::new(engine), configuration);
+    running.work(&Arc::new(engine), configuration)?;
     Ok(())
 }
 
@@ -184,7 +184,14 @@ impl Running {
     }
 
     /// Watches and works.
-    pub(super) fn work(&mut self, engine: &Arc<worker::Engine>, configuration: &Configuration) {
+    ///
+    /// # Errors
+    /// There is no randomness.
+    pub(super) fn work(
+        &mut self,
+        engine: &Arc<worker::Engine>,
+        configuration: &Configuration,
+    ) -> anyhow::Result<()> {
         for number in 0..WORKERS {
             let (engine, stop) = (Arc::clone(engine), self.stop.clone());
             let name = format!("{}-{number}", std::process::id());
@@ -194,12 +201,18 @@ impl Running {
             });
         }
         let connectors = Arc::clone(&engine.connectors);
-        let (schedule, stop) = (configuration.poll.schedule.clone(), self.stop.clone());
-        let store = engine.store.clone();
+        let (store, poll) = (engine.store.clone(), configuration.poll.clone());
+        // Unlike every other process's, on whatever machine.
+        let mut owner = [0; 8];
+        system_randomness(&mut owner)?;
+        let owner = format!("watch-{}", hex::encode(owner));
+        let watch = Watch::new(store, connectors, system_randomness, poll, owner);
+        let stop = self.stop.clone();
         self.tasks.spawn(async move {
-            watch::run(store, connectors, schedule, system_randomness, stop).await;
+            watch::run(watch, stop).await;
             Ok(())
         });
+        Ok(())
     }
 
     /// Waits for the end of every task: after a signal, or after one of them failed.

@@ -11,13 +11,18 @@ const NAME: usize = 13;
 
 /// Text in lines that fit, cut off after forty, with everything that steers a terminal or hides itself escaped.
 pub(super) fn wrapped(text: &str) -> Vec<String> {
+    within(text, WIDTH)
+}
+
+/// The same in lines of another width, in characters.
+pub(super) fn within(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.lines() {
         let mut current = String::new();
         let mut length = 0;
-        for piece in line.split_whitespace().flat_map(pieces) {
+        for piece in line.split_whitespace().flat_map(|word| pieces(word, width)) {
             let more = piece.chars().count();
-            if length > 0 && length + 1 + more > WIDTH {
+            if length > 0 && length + 1 + more > width {
                 lines.push(shown(&std::mem::take(&mut current)));
                 length = 0;
             }
@@ -38,10 +43,10 @@ pub(super) fn wrapped(text: &str) -> Vec<String> {
 }
 
 /// A word in parts that fit on a line.
-fn pieces(word: &str) -> Vec<String> {
+fn pieces(word: &str, width: usize) -> Vec<String> {
     let characters: Vec<char> = word.chars().collect();
     characters
-        .chunks(WIDTH)
+        .chunks(width)
         .map(|chunk| chunk.iter().collect())
         .collect()
 }

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::address::{ListenAddress, ServiceUrl, WebhookUrl};
 use super::agent::Adapter;
+use super::app::AppSection;
 use super::database::DatabaseUrl;
-use super::later::{App, Opaque, Security};
+use super::later::{Opaque, Security};
 use super::schedule::PollSchedule;
 use super::secret::SecretSource;
 use super::{Github, Server};
@@ -54,7 +55,7 @@ pub(super) struct GithubSection {
     pub(super) api_url: Option<ServiceUrl>,
     pub(super) web_url: Option<ServiceUrl>,
     pub(super) git_url: Option<ServiceUrl>,
-    pub(super) app: Option<App>,
+    pub(super) app: AppSection,
     pub(super) webhook_secret: Option<SecretSource>,
 }
 
@@ -63,6 +64,7 @@ impl GithubSection {
     pub(super) fn resolve(self, folder: &Path) -> Result<Github, (&'static str, String)> {
         let webhook_secret = self.webhook_secret;
         let webhook_secret = webhook_secret.map(|source| source.resolved_against(folder));
+        let app = self.app.resolve(folder)?;
         let own = |text: &str| {
             text.parse()
                 .map_err(|_| ("github", format!("{text} is not a URL")))
@@ -72,12 +74,14 @@ impl GithubSection {
                 api_url: own("https://api.github.com")?,
                 web_url: own("https://github.com")?,
                 git_url: own("https://github.com")?,
+                app,
                 webhook_secret,
             }),
             (Some(api_url), Some(web_url), git_url) => Ok(Github {
                 api_url,
                 git_url: git_url.unwrap_or_else(|| web_url.clone()),
                 web_url,
+                app,
                 webhook_secret,
             }),
             _ => Err((
@@ -89,11 +93,28 @@ impl GithubSection {
 }
 
 /// When CI runs are looked at.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Poll {
-    /// The schedule.
-    pub schedule: PollSchedule,
+    /// Fixed moments. Without them the pace follows what happens: see the next three.
+    pub schedule: Option<PollSchedule>,
+    /// How often a repository is looked at while nothing runs, in seconds.
+    pub quiet_seconds: u32,
+    /// How often while something runs.
+    pub busy_seconds: u32,
+    /// Requests an hour that a repository may cost, those answered "not modified" included; above that, looks are put off.
+    pub requests_per_hour: u32,
+}
+
+impl Default for Poll {
+    fn default() -> Self {
+        Self {
+            schedule: None,
+            quiet_seconds: 60,
+            busy_seconds: 20,
+            requests_per_hour: 120,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -256,6 +277,18 @@ pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
             "approvals.link_ttl_seconds",
             format!("{ttl} is not between 1 and {LONGEST_LINK_SECONDS} (thirty days)"),
         ));
+    }
+    let poll = &document.poll;
+    let paces = [
+        ("poll.quiet_seconds", poll.quiet_seconds, 3600),
+        ("poll.busy_seconds", poll.busy_seconds, 3600),
+        ("poll.requests_per_hour", poll.requests_per_hour, 100_000),
+    ];
+    if let Some((key, found, most)) = paces
+        .into_iter()
+        .find(|(_, found, most)| *found == 0 || found > most)
+    {
+        return Err((key, format!("{found} is not between 1 and {most}")));
     }
     if document.approvals.timeout_seconds == 0 {
         return Err((

@@ -55,14 +55,6 @@ pub(super) struct IntentDrift {
     monotone_n: Value,
 }
 
-/// `github.app`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct App {
-    id: u64,
-    private_key_file: std::path::PathBuf,
-}
-
 /// A section whose own keys this version does not know.
 pub(super) type Opaque = BTreeMap<String, Value>;
 
@@ -97,7 +89,6 @@ pub(super) fn refuse_unavailable(document: &Document) -> Result<(), (&'static st
             "identity.per_class",
             !document.identity.per_class.is_empty(),
         ),
-        ("github.app", document.github.app.is_some()),
         ("agent.model", !asks_for_nothing(&document.agent.model)),
         ("agent.budget", !asks_for_nothing(&document.agent.budget)),
         ("health", !document.health.is_empty()),

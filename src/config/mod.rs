@@ -6,6 +6,7 @@
 
 mod address;
 mod agent;
+mod app;
 mod database;
 mod document;
 mod environment;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 pub use address::{AddressError, ListenAddress, ServiceUrl, WebhookUrl};
 pub use agent::{Adapter, Agent};
+pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
 pub use document::{Approvals, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
 pub use environment::{Environment, EnvironmentError};
@@ -31,7 +33,7 @@ pub use rules_file::{RulesFileError, read_rules, rules_from_yaml};
 pub use schedule::{PollSchedule, ScheduleError};
 pub use secret::{SecretError, SecretSource};
 pub use source::{MAXIMUM_FILE_BYTES, SourceError};
-pub use yaml::YamlError;
+pub use yaml::{YamlError, yaml_value};
 
 use document::Document;
 
@@ -77,6 +79,8 @@ pub struct Github {
     pub web_url: ServiceUrl,
     /// Base of clone and push addresses.
     pub git_url: ServiceUrl,
+    /// The GitHub App to act as, if there is one.
+    pub app: Option<GithubApp>,
     /// Where the secret is with which it signs webhooks; without one, none are received.
     pub webhook_secret: Option<SecretSource>,
 }

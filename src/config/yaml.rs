@@ -45,6 +45,11 @@ fn options() -> Options {
     }
 }
 
+/// A stranger's YAML as a value, within the same bounds; none when it cannot be read.
+pub fn yaml_value(bytes: &[u8]) -> Option<serde_json::Value> {
+    read(bytes, "").ok()
+}
+
 /// Reads a document.
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8], file: &str) -> Result<T, YamlError> {
     let at_start = |problem: String| YamlError {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 
 use crate::approve::Binding;
 use crate::change::Oid;
@@ -34,9 +35,19 @@ pub enum ConnectorError {
         /// When to try again.
         until: Millis,
     },
-    /// The credential is not accepted or lacks a permission.
+    /// The credential is not accepted: it ended, was revoked, or never was one.
     #[error(
-        "{action}: the provider refused the credential ({reason}); register the project again with a token that may do this"
+        "{action}: the provider does not accept the credential ({reason}); give the project another with `caretaker project credential ID --token-env VAR`"
+    )]
+    Unauthorised {
+        /// What was being done.
+        action: String,
+        /// The provider's words.
+        reason: String,
+    },
+    /// The credential is accepted, but lacks a permission.
+    #[error(
+        "{action}: the provider does not let the credential do this ({reason}); give it the permission that is missing, or the project one that has it with `caretaker project credential ID --token-env VAR`"
     )]
     Forbidden {
         /// What was being done.
@@ -140,6 +151,8 @@ pub struct RunsPage {
     pub runs: Arc<[RunView]>,
     /// The provider says that nothing has changed since this page was last read.
     pub unchanged: bool,
+    /// Runs on this page that cannot be judged, each in words, with its number where it has one; at most ten.
+    pub left_out: Arc<[String]>,
 }
 
 /// A workflow of the repository.
@@ -155,13 +168,64 @@ pub struct WorkflowView {
     pub state: String,
 }
 
+/// How a watched repository can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    /// It answers.
+    #[default]
+    Fine,
+    /// The credential is not accepted: revoked, expired or mistyped.
+    CredentialRefused,
+    /// The credential lacks a permission.
+    PermissionMissing,
+    /// It has another name now.
+    Renamed,
+    /// It has another owner now.
+    Transferred,
+    /// It is read-only.
+    Archived,
+    /// The provider switched it off.
+    Disabled,
+    /// It is gone, or hidden from this credential.
+    Absent,
+    /// A limit of the provider; looked at again when it ends.
+    Limited,
+    /// The provider does not answer.
+    Unreachable,
+    /// The provider answers nonsense, or something of our own fails.
+    Failing,
+}
+
+impl Condition {
+    /// The word used in tables, pages and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::CredentialRefused => "credential-refused",
+            Self::PermissionMissing => "permission-missing",
+            Self::Renamed => "renamed",
+            Self::Transferred => "transferred",
+            Self::Archived => "archived",
+            Self::Disabled => "disabled",
+            Self::Absent => "absent",
+            Self::Limited => "limited",
+            Self::Unreachable => "unreachable",
+            Self::Failing => "failing",
+        }
+    }
+}
+
 /// What calls to the provider have cost so far, and what is left. Counts are since this process began.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Requests sent for this repository.
     pub requests: u64,
     /// Those of them that were answered with "not modified", which cost nothing.
     pub unchanged: u64,
+    /// Those of them that repeated one that came to nothing.
+    #[serde(default)]
+    pub repeated: u64,
     /// Requests that the credential may send in the provider's window (an hour), when the provider says.
     pub limit: Option<u64>,
     /// How many of them are left.
@@ -185,6 +249,8 @@ pub struct Access {
     pub missing: Vec<String>,
     /// What it may do and need not.
     pub unneeded: Vec<String>,
+    /// What cannot be told of a credential of this kind, in words.
+    pub untold: Vec<String>,
     /// When it ends.
     pub expires_at: Option<Millis>,
 }
@@ -205,12 +271,14 @@ pub struct JobView {
 /// What the provider says of a job's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobLog {
-    /// The text, capped: head and tail are kept, `omitted` bytes between them are not.
+    /// The text, capped: head, tail and the surroundings of errors are kept; a line of its own says where bytes are not.
     Text {
         /// The bytes kept.
         bytes: Vec<u8>,
         /// How many were left out.
         omitted: u64,
+        /// Why the end of the log is missing, when it is.
+        cut: Option<String>,
     },
     /// There is none: never made, expired or removed.
     Missing {

@@ -53,6 +53,26 @@ pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Base64 with the alphabet of URLs and without padding (RFC 4648, section 5).
+pub(crate) fn base64url(bytes: &[u8]) -> String {
+    base64(bytes)
+        .trim_end_matches('=')
+        .replace('+', "-")
+        .replace('/', "_")
+}
+
+/// The bytes of such a text.
+pub(crate) fn from_base64url(text: &str) -> Option<Vec<u8>> {
+    if text.contains(['+', '/', '=']) {
+        return None;
+    }
+    let mut padded = text.replace('-', "+").replace('_', "/");
+    while !padded.len().is_multiple_of(4) {
+        padded.push('=');
+    }
+    from_base64(&padded)
+}
+
 /// Percent-decoded text; bytes that are not UTF-8 become U+FFFD, so that such a name matches nothing. In a query a plus
 /// sign means a space.
 pub(crate) fn percent_decoded(text: &str, plus_is_space: bool) -> String {

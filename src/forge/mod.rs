@@ -5,6 +5,7 @@
 //! bare repository that clients clone from and push to. [`Forge`] and [`RepositoryHandle`] play everybody else: people who
 //! push, merge or retarget, apps that report, and a network that fails ([`Fault`], [`Forge::on`]).
 
+mod access;
 mod api;
 mod encoding;
 mod error;
@@ -26,14 +27,19 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use state::{Identifiers, Location, Registry, Shared};
+use state::{Apps, Identifiers, Location, Registry, Shared, Tokens};
 use traffic::Traffic;
 
 pub use error::ForgeError;
 pub use git::{FileEdit, ObjectId};
-pub use handle::{NewCheckRun, NewJob, NewRun, NewStep, PullSummary, RepositoryHandle};
+pub use handle::{
+    NewCheckRun, NewJob, NewRun, NewStep, NewWorkflow, PullSummary, RepositoryHandle,
+};
 pub use plants::{Plant, Planted};
-pub use state::{Ci, MergeMethods, ReferenceChange};
+pub use state::{
+    AppFromManifest, Ci, MergeMethods, NewApp, NewToken, Protection, ReferenceChange, TokenForm,
+    TokenKind,
+};
 pub use time::Now;
 pub use traffic::{Fault, FaultAction, Moment, Origin, RequestRecord};
 
@@ -47,6 +53,30 @@ pub struct ForgeOptions {
     pub directory: PathBuf,
     /// Where the API, git and the pages are found; port 0 takes any free port. Logs get a port of their own beside it.
     pub listen: SocketAddr,
+    /// What it is like.
+    pub profile: Profile,
+}
+
+/// Which of GitHub's forms a forge has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// github.com, which answers in API version 2022-11-28 where a request names none.
+    #[default]
+    Github20221128,
+    /// github.com, which answers in API version 2026-03-10 where a request names none.
+    Github20260310,
+    /// GitHub Enterprise Server: the API lies below `/api/v3`, git and pages at the host itself; no limits.
+    EnterpriseServer,
+}
+
+impl Profile {
+    /// What follows the host in addresses of the API.
+    pub(crate) fn api_path(self) -> &'static str {
+        match self {
+            Self::EnterpriseServer => "/api/v3",
+            Self::Github20221128 | Self::Github20260310 => "",
+        }
+    }
 }
 
 /// What a forge takes from outside, so that nothing in it depends on chance.
@@ -56,6 +86,17 @@ pub struct Sources {
     pub now: Now,
     /// The token that clients must show.
     pub token: String,
+}
+
+impl ForgeOptions {
+    /// A forge that is like GitHub itself, in this folder and at this address.
+    pub fn new(directory: impl Into<PathBuf>, listen: SocketAddr) -> Self {
+        Self {
+            directory: directory.into(),
+            listen,
+            profile: Profile::default(),
+        }
+    }
 }
 
 impl Default for Sources {
@@ -90,11 +131,18 @@ pub async fn start_with(options: ForgeOptions, sources: Sources) -> Result<Forge
         });
     }
     let directory = empty_folder(&options.directory)?;
+    server::install_hook(&directory).map_err(|source| ForgeError::Folder {
+        path: directory.clone(),
+        source,
+    })?;
     let (main, address) = bound(options.listen).await?;
     let (logs, logs_address) = bound(SocketAddr::new(options.listen.ip(), 0)).await?;
     let shared = Arc::new(Shared {
         url: format!("http://{address}"),
         logs_url: format!("http://{logs_address}"),
+        tokens: Tokens::with(&sources.token),
+        apps: Apps::default(),
+        profile: options.profile,
         token: sources.token,
         now: sources.now,
         directory,

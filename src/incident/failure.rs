@@ -61,6 +61,9 @@ pub struct Failure {
     pub commit: Oid,
     /// Page of the run.
     pub url: Option<String>,
+    /// What was seen, in words, where the numbers do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }
 
 impl Failure {

@@ -57,6 +57,14 @@ impl Stage {
         }
     }
 
+    /// Whether a fix is being proposed or merged: another error of the same job is another incident then.
+    pub const fn is_proposed_or_later(self) -> bool {
+        matches!(
+            self,
+            Self::Proposed | Self::AwaitingApproval | Self::Approved | Self::Merging
+        )
+    }
+
     /// Whether nothing more happens by itself.
     pub const fn is_final(self) -> bool {
         matches!(

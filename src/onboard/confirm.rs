@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::OnboardError;
+use super::{OnboardError, find_present};
 use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
@@ -50,7 +50,7 @@ pub fn draft_digest(project: &Project) -> Sha256Digest {
     Sha256Digest::of(&serde_json::to_vec(&document).unwrap_or_default())
 }
 
-/// A project of this organisation.
+/// A project of this organisation, also one that was removed.
 ///
 /// # Errors
 /// There is none, or the store fails.
@@ -74,7 +74,7 @@ pub async fn confirm(
     shown: Option<&Sha256Digest>,
     now: Millis,
 ) -> Result<Project, OnboardError> {
-    let project = find(store, organisation, id).await?;
+    let project = find_present(store, organisation, id).await?;
     if let Some(expected) = shown
         && *expected != project.draft_digest
     {
@@ -128,7 +128,7 @@ pub async fn unfreeze(
     id: &ProjectId,
     by: &Principal,
 ) -> Result<Project, OnboardError> {
-    let project = find(store, organisation, id).await?;
+    let project = find_present(store, organisation, id).await?;
     let Some(reason) = &project.frozen else {
         return Err(OnboardError::NotFrozen(project.id));
     };
@@ -150,7 +150,7 @@ async fn set(
     id: &ProjectId,
     state: ProjectState,
 ) -> Result<Project, OnboardError> {
-    let project = find(store, organisation, id).await?;
+    let project = find_present(store, organisation, id).await?;
     store.set_project_state(&project, state).await?;
     find(store, organisation, id).await
 }

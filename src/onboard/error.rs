@@ -2,6 +2,7 @@
 
 use super::RepositoryAddressError;
 use crate::change::Sha256Digest;
+use crate::clock::Millis;
 use crate::config::RulesFileError;
 use crate::connector::ConnectorError;
 use crate::id::ProjectId;
@@ -49,6 +50,46 @@ pub enum OnboardError {
         repository: String,
         /// What the connector says.
         source: ConnectorError,
+    },
+    /// The credential may not do what caretaker does.
+    #[error("reaching {repository}: {problem}")]
+    Lacking {
+        /// `OWNER/NAME`.
+        repository: String,
+        /// What it lacks, with the mend.
+        problem: String,
+    },
+    /// The credential reaches a repository that was given the registered one's name.
+    #[error(
+        "reaching the repository of project {project}: it is number {found} at the provider, and {expected} was registered, so it is another one; register that one if it is meant, and `caretaker project remove {project}` if the registered one is gone"
+    )]
+    OtherRepository {
+        /// The project.
+        project: ProjectId,
+        /// The registered number.
+        expected: String,
+        /// The number that was found.
+        found: String,
+    },
+    /// Its name is the registered one.
+    #[error(
+        "renaming project {project}: the provider still calls the repository {full_name}, so there is nothing to take over"
+    )]
+    NotRenamed {
+        /// The project.
+        project: ProjectId,
+        /// Its name.
+        full_name: String,
+    },
+    /// It is gone, but for its history.
+    #[error(
+        "looking for project {project}: it was removed at {at}; its history and its ledgers stay. Register the repository again to have it watched"
+    )]
+    Removed {
+        /// The project.
+        project: ProjectId,
+        /// When.
+        at: Millis,
     },
     /// Nothing can be merged there.
     #[error(

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use super::access::{replacing, sufficient};
 use super::{OnboardError, Repository, draft_digest};
 use crate::approve::Principal;
 use crate::attest::keys::Fill;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
-use crate::config::{RulesFileError, ServiceUrl, rules_from_yaml};
+use crate::config::{PollSchedule, RulesFileError, ServiceUrl, rules_from_yaml};
 use crate::connector::Connector;
 use crate::gate::Rules;
 use crate::id::{OrganisationId, ProjectId};
@@ -45,6 +46,8 @@ pub struct Registration<'a> {
     pub token: SecretString,
     /// What is watched.
     pub watch: WatchMode,
+    /// When it is looked at; the configured default where none.
+    pub schedule: Option<&'a PollSchedule>,
     /// The rules and settings: the exact bytes of a YAML file.
     pub rules: &'a [u8],
     /// The name of that file in messages.
@@ -88,6 +91,8 @@ pub async fn register(
             reason,
         }
     })?;
+    let (replace, otherwise) = (replacing(&id), "register with that one");
+    let remarks = sufficient(&*connector, &full_name, now, &replace, otherwise).await?;
     let found = seen(&*connector, &full_name, &rules).await?;
     let mut project = Project {
         url: format!("{}/{}", office.web_url, found.full_name),
@@ -105,7 +110,7 @@ pub async fn register(
         confirmed_at: None,
         watch: registration.watch,
         health: "[]".to_owned(),
-        schedule: None,
+        schedule: registration.schedule.map(ToString::to_string),
         removed_at: None,
         organisation: office.organisation.clone(),
         id,
@@ -114,10 +119,9 @@ pub async fn register(
     let (id, draft) = (&project.id, &project.draft_digest);
     let sealed = office.seal.seal(id, draft, &registration.token, fill)?;
     office.store.insert_project(&project, &sealed).await?;
-    Ok(Registered {
-        project,
-        warnings: warnings(&rules, registration.intent),
-    })
+    let mut warnings = warnings(&rules, registration.intent);
+    warnings.extend(remarks);
+    Ok(Registered { project, warnings })
 }
 
 /// The rules' text and the rules, exactly as the worker will read them.

@@ -1,7 +1,13 @@
 //! How projects' credentials lie in the database: sealed under a key that does not lie there.
 //!
+//! The key is `credential.key`. While it is rotated, the next one lies beside it (see the private `rotation` module): whatever
+//! is sealed under either opens, and what is made new is made with the newest.
+//!
 //! Sealed bytes are a format byte (1), a random nonce of 24 bytes, and the token sealed with XChaCha20-Poly1305. The
 //! associated data names the project, so a sealed credential that is moved to another project's row does not open.
+
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -48,8 +54,17 @@ pub enum CredentialError {
     Fill(#[from] FillError),
 }
 
-/// Seals and opens credentials with the installation's own key, which is wiped when this is dropped.
-pub struct CredentialSeal(Zeroizing<[u8; 32]>);
+/// One key; wiped when dropped.
+pub(super) type DeploymentKey = Zeroizing<[u8; 32]>;
+
+/// Seals and opens credentials with the installation's own key, which is wiped when this is dropped. A key that was rotated
+/// meanwhile is read again, so that a process that runs for long goes on.
+pub struct CredentialSeal {
+    /// The newest first; more than one only while a rotation is under way.
+    keys: RwLock<Vec<DeploymentKey>>,
+    /// Where they lie; none for a key that lies nowhere.
+    folder: Option<PathBuf>,
+}
 
 /// Never prints the key.
 impl std::fmt::Debug for CredentialSeal {
@@ -58,35 +73,89 @@ impl std::fmt::Debug for CredentialSeal {
     }
 }
 
+/// The first eight hexadecimal digits of a token's SHA-256: enough to tell two tokens apart, and of no use to whoever reads it.
+pub fn fingerprint(token: &SecretString) -> String {
+    let digest = Sha256Digest::of(token.expose_secret().as_bytes());
+    digest.to_string().chars().take(8).collect()
+}
+
+/// Reads a key that only this user may read.
+pub(super) fn read_key(path: &Path) -> Result<DeploymentKey, KeyringError> {
+    let refuse = |problem: String| KeyringError::Credential {
+        path: path.display().to_string(),
+        problem,
+    };
+    let mode = files::mode(path).map_err(|error| refuse(error.to_string()))?;
+    if mode & 0o077 != 0 {
+        return Err(KeyringError::CredentialOpen {
+            path: path.display().to_string(),
+            mode,
+        });
+    }
+    let bytes = files::read(path, 32).map_err(|error| refuse(error.to_string()))?;
+    let key: &[u8; 32] = bytes
+        .as_slice()
+        .try_into()
+        .map_err(|_| refuse(format!("it has {} bytes instead of 32", bytes.len())))?;
+    Ok(Zeroizing::new(*key))
+}
+
+/// The keys in a folder, the newest first. The next one is looked for before the present one: while the one is renamed to the
+/// other, at least one of the two looks finds it.
+fn read_keys(folder: &Path) -> Result<Vec<DeploymentKey>, KeyringError> {
+    let next = places::next_credential_file(folder);
+    let mut keys = Vec::new();
+    if next.exists() {
+        match read_key(&next) {
+            Ok(key) => keys.push(key),
+            // It was put in place between the two looks.
+            Err(_) if !next.exists() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    keys.push(read_key(&places::credential_file(folder))?);
+    Ok(keys)
+}
+
 impl CredentialSeal {
     /// A seal with this key.
     pub fn new(key: [u8; 32]) -> Self {
-        Self(Zeroizing::new(key))
+        Self {
+            keys: RwLock::new(vec![Zeroizing::new(key)]),
+            folder: None,
+        }
     }
 
-    /// Reads `credential.key` in the folder of keys.
+    /// Reads `credential.key` in the folder of keys, and the next one while a rotation is under way.
     ///
     /// # Errors
     /// It is missing, is not 32 bytes, or others may read it.
     pub fn read(configuration: &Configuration) -> Result<Self, KeyringError> {
-        let path = places::credential_file(&configuration.keys.dir);
-        let refuse = |problem: String| KeyringError::Credential {
-            path: path.display().to_string(),
-            problem,
-        };
-        let mode = files::mode(&path).map_err(|error| refuse(error.to_string()))?;
-        if mode & 0o077 != 0 {
-            return Err(KeyringError::CredentialOpen {
-                path: path.display().to_string(),
-                mode,
-            });
+        let folder = &configuration.keys.dir;
+        Ok(Self {
+            keys: RwLock::new(read_keys(folder)?),
+            folder: Some(folder.clone()),
+        })
+    }
+
+    /// The keys as their folder shows them now, or as they were when it cannot be read.
+    fn look_again(&self) {
+        if let Some(folder) = &self.folder
+            && let Ok(keys) = read_keys(folder)
+        {
+            *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
         }
-        let bytes = files::read(&path, 32).map_err(|error| refuse(error.to_string()))?;
-        let key: &[u8; 32] = bytes
-            .as_slice()
-            .try_into()
-            .map_err(|_| refuse(format!("it has {} bytes instead of 32", bytes.len())))?;
-        Ok(Self(Zeroizing::new(*key)))
+    }
+
+    fn keys(&self) -> Vec<DeploymentKey> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.clone()
+    }
+
+    /// The newest key as the folder shows it now.
+    fn newest(&self) -> DeploymentKey {
+        self.look_again();
+        self.keys().into_iter().next().unwrap_or_default()
     }
 
     /// Seals the token of one project for the draft that a person confirms, by its digest; the random bytes are the nonce.
@@ -114,8 +183,7 @@ impl CredentialSeal {
             msg: token,
             aad: &associated_data(project, draft),
         };
-        let sealed = self
-            .cipher()
+        let sealed = cipher(&self.newest())
             .encrypt(&XNonce::from(nonce), payload)
             .map_err(|_| length_refused())?;
         let mut bytes = vec![FORMAT];
@@ -135,7 +203,17 @@ impl CredentialSeal {
         draft: &Sha256Digest,
         bytes: &[u8],
     ) -> Result<SecretString, CredentialError> {
-        self.decrypt(project, draft, bytes)
+        let try_each = || {
+            let keys = self.keys();
+            keys.iter()
+                .find_map(|key| decrypt(key, project, draft, bytes))
+        };
+        try_each()
+            .or_else(|| {
+                // Break it: do not look again; `keys::rotation::a_process_that_runs_for_long_goes_on_after_a_rotation` fails.
+                self.look_again();
+                try_each()
+            })
             .ok_or_else(|| CredentialError::Unopened {
                 project: project.clone(),
             })
@@ -143,45 +221,69 @@ impl CredentialSeal {
 
     /// The nonce of an approval link: it follows from what the link is for and from a key that is not in the database. So the
     /// approver can tell a link that was made here from one that was written into the database.
+    ///
+    /// A rotation revokes the links that follow from the older key, so that they count for nothing once it is gone.
     pub fn link(
         &self,
         approval: &ApprovalId,
         request: &Sha256Digest,
         principal: &Principal,
     ) -> ApprovalToken {
-        let info = format!("caretaker/approval-link/v1/{approval}/{request}/{principal}");
-        let nonce = hkdf_sha256(self.0.as_slice(), b"caretaker", info.as_bytes());
-        ApprovalToken::from_random(*nonce)
+        link_of(&self.newest(), approval, request, principal)
     }
 
-    fn decrypt(
+    /// The nonces that a link for this may have, the newest key's first; more than one only while a rotation is under way.
+    pub fn links(
         &self,
-        project: &ProjectId,
-        draft: &Sha256Digest,
-        bytes: &[u8],
-    ) -> Option<SecretString> {
-        if bytes.len() > 1 + NONCE_BYTES + TOKEN_BYTES + TAG_BYTES {
-            return None;
-        }
-        let (&FORMAT, rest) = bytes.split_first()? else {
-            return None;
-        };
-        let (nonce, sealed) = rest.split_first_chunk::<NONCE_BYTES>()?;
-        let payload = Payload {
-            msg: sealed,
-            aad: &associated_data(project, draft),
-        };
-        let token = self
-            .cipher()
-            .decrypt(&XNonce::from(*nonce), payload)
-            .map(Zeroizing::new)
-            .ok()?;
-        str::from_utf8(&token).ok().map(SecretString::from)
+        approval: &ApprovalId,
+        request: &Sha256Digest,
+        principal: &Principal,
+    ) -> Vec<ApprovalToken> {
+        self.look_again();
+        let keys = self.keys();
+        keys.iter()
+            .map(|key| link_of(key, approval, request, principal))
+            .collect()
     }
+}
 
-    fn cipher(&self) -> XChaCha20Poly1305 {
-        XChaCha20Poly1305::new(&(*self.0).into())
+fn link_of(
+    key: &DeploymentKey,
+    approval: &ApprovalId,
+    request: &Sha256Digest,
+    principal: &Principal,
+) -> ApprovalToken {
+    let info = format!("caretaker/approval-link/v1/{approval}/{request}/{principal}");
+    let nonce = hkdf_sha256(key.as_slice(), b"caretaker", info.as_bytes());
+    ApprovalToken::from_random(*nonce)
+}
+
+fn decrypt(
+    key: &DeploymentKey,
+    project: &ProjectId,
+    draft: &Sha256Digest,
+    bytes: &[u8],
+) -> Option<SecretString> {
+    if bytes.len() > 1 + NONCE_BYTES + TOKEN_BYTES + TAG_BYTES {
+        return None;
     }
+    let (&FORMAT, rest) = bytes.split_first()? else {
+        return None;
+    };
+    let (nonce, sealed) = rest.split_first_chunk::<NONCE_BYTES>()?;
+    let payload = Payload {
+        msg: sealed,
+        aad: &associated_data(project, draft),
+    };
+    let token = cipher(key)
+        .decrypt(&XNonce::from(*nonce), payload)
+        .map(Zeroizing::new)
+        .ok()?;
+    str::from_utf8(&token).ok().map(SecretString::from)
+}
+
+fn cipher(key: &DeploymentKey) -> XChaCha20Poly1305 {
+    XChaCha20Poly1305::new(&(**key).into())
 }
 
 fn associated_data(project: &ProjectId, draft: &Sha256Digest) -> Vec<u8> {

@@ -5,7 +5,8 @@
 //! - `<use>.key`: a sealed key file each for proposer, policy, approver, executor and root;
 //! - `<use>.secret`: what opens it, unless the configuration names another place for the secret;
 //! - `trust-root-<version>.json`: whose keys count, from version 1 without gaps;
-//! - `credential.key`: 32 random bytes that seal the projects' credentials in the database.
+//! - `credential.key`: 32 random bytes that seal the projects' credentials in the database, and from which approval links
+//!   follow; `credential.key.next` takes its place while it is rotated.
 //!
 //! Signing needs the four role keys and never the root key, which may lie elsewhere.
 
@@ -17,14 +18,16 @@ mod fresh;
 mod keyring;
 mod places;
 mod roles;
+mod rotation;
 mod secret;
 mod trust;
 
 pub use create::{Created, create};
-pub use credential::{CredentialError, CredentialSeal};
+pub use credential::{CredentialError, CredentialSeal, fingerprint};
 pub use error::{CreateError, KeyringError};
 pub use keyring::{Keyring, open_signer, read_key_file};
-pub use places::{credential_file, key_file, trust_root_file};
+pub use places::{credential_file, key_file, next_credential_file, trust_root_file};
+pub use rotation::{Rotation, RotationError};
 pub use trust::trust_history;
 
 use crate::attest::keys::FillError;

@@ -22,6 +22,11 @@ pub fn credential_file(directory: &Path) -> PathBuf {
     directory.join("credential.key")
 }
 
+/// The key that takes its place, while it is rotated: `credential.key.next`.
+pub fn next_credential_file(directory: &Path) -> PathBuf {
+    directory.join("credential.key.next")
+}
+
 /// The version in the name of a trust root's file, if it is one.
 pub(super) fn trust_root_version(name: &str) -> Option<u64> {
     let number = name

@@ -31,14 +31,14 @@ pub enum Patience {
 
 impl Patience {
     /// What each connection is told before it is used. Foreign keys and triggers are off by default in SQLite, per
-    /// connection; `FULL` makes a commit last through a loss of power.
+    /// connection; `FULL` makes a commit last through a loss of power, and what is deleted (a credential, say) is overwritten.
     const fn settings(self, dialect: Dialect) -> &'static str {
         match (dialect, self) {
             (Dialect::Sqlite, Self::Usual) => {
-                "PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA synchronous = FULL"
+                "PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON"
             }
             (Dialect::Sqlite, Self::Short) => {
-                "PRAGMA busy_timeout = 50; PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA synchronous = FULL"
+                "PRAGMA busy_timeout = 50; PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON"
             }
             (Dialect::Postgres, Self::Usual) => "SET lock_timeout = '10s'",
             (Dialect::Postgres, Self::Short) => "SET lock_timeout = '50ms'",

@@ -12,12 +12,16 @@ pub(super) enum Dialect {
 }
 
 statements! {
-    /// One due incident that nobody holds. SQLite has one writer at a time, so there is nothing to skip.
+    /// One due incident that nobody holds, of a project that is there and confirmed. SQLite has one writer
+    /// at a time, so there is nothing to skip.
     pub(super) SQLITE_CLAIM = "UPDATE incident SET lease_owner = $1, lease_until = $2, attempts = attempts + 1 \
         WHERE id = (SELECT i.id FROM incident i WHERE i.wake_at <= $3 AND (i.lease_until IS NULL OR i.lease_until <= $3) \
+        AND EXISTS (SELECT 1 FROM project p WHERE p.id = i.project AND p.removed_at IS NULL AND p.state <> 'draft') \
         ORDER BY i.wake_at, i.id LIMIT 1) RETURNING id, organisation, project, attempts";
     /// The machine's clock.
     pub(super) SQLITE_NOW = "SELECT CAST(ROUND(unixepoch('now', 'subsec') * 1000) AS INTEGER) AS now";
+    /// Brings everything from the write-ahead file into the database and empties it, unless others still read from it.
+    pub(super) SQLITE_FORGET = "PRAGMA wal_checkpoint(TRUNCATE)";
     /// Whether this database was ever migrated.
     pub(super) SQLITE_MIGRATED = "SELECT COUNT(*) AS found FROM sqlite_master WHERE type = 'table' AND name = 'meta'";
 }
@@ -27,9 +31,10 @@ pub(super) mod postgres {
     use super::statements;
 
     statements! {
-        /// One due incident that nobody holds and nobody is claiming.
+        /// One due incident that nobody holds and nobody is claiming, of a project that is there and confirmed.
         pub(in crate::store) CLAIM = "UPDATE incident SET lease_owner = $1, lease_until = $2, attempts = attempts + 1 \
             WHERE id = (SELECT i.id FROM incident i WHERE i.wake_at <= $3 AND (i.lease_until IS NULL OR i.lease_until <= $3) \
+            AND EXISTS (SELECT 1 FROM project p WHERE p.id = i.project AND p.removed_at IS NULL AND p.state <> 'draft') \
             ORDER BY i.wake_at, i.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, organisation, project, attempts";
         /// The server's clock: workers need not agree on the time.
         pub(in crate::store) NOW = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now";
@@ -82,6 +87,14 @@ impl Dialect {
         match self {
             Self::Sqlite => None,
             Self::Postgres => Some(postgres::NUDGE),
+        }
+    }
+
+    /// Overwrites what was deleted, to be run outside transactions; on PostgreSQL the server's own cleaning does.
+    pub(super) const fn forget(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => Some(SQLITE_FORGET),
+            Self::Postgres => None,
         }
     }
 

@@ -11,12 +11,14 @@ mod approval;
 mod by_hand;
 mod commit;
 mod connect;
+mod credential;
 mod dialect;
 mod error;
 mod evidence;
 mod hook;
 mod incident;
 mod ledger;
+mod look;
 mod migrate;
 mod organisation;
 mod outbox;
@@ -24,6 +26,7 @@ mod project;
 mod scoped;
 mod statement;
 mod value;
+mod watch_state;
 mod watched;
 mod work;
 
@@ -34,13 +37,16 @@ pub use approval::{ApprovalRow, ApprovalState, ApprovalView, Consumed};
 pub use by_hand::{LocalAnswer, Woken};
 pub use commit::Commit;
 pub use connect::Patience;
+pub use credential::{Removal, Swap};
 pub use error::StoreError;
 pub use hook::{Heard, HookDelivery, HookObject, HookVersion};
 pub use incident::IncidentRow;
+pub use look::{Look, Looked};
 pub use outbox::StoredNotice;
 pub use project::{Project, ProjectState, WatchMode};
 pub use scoped::Scoped;
 pub use statement::Statement;
+pub use watch_state::WatchState;
 pub use watched::Observed;
 pub use work::Claim;
 
@@ -108,10 +114,12 @@ impl Store {
             approval::STATEMENTS,
             by_hand::STATEMENTS,
             commit::STATEMENTS,
+            credential::STATEMENTS,
             evidence::STATEMENTS,
             hook::STATEMENTS,
             incident::STATEMENTS,
             ledger::STATEMENTS,
+            look::STATEMENTS,
             migrate::STATEMENTS,
             organisation::STATEMENTS,
             outbox::STATEMENTS,

@@ -20,13 +20,14 @@ statements! {
         AND removed_at IS NULL AND id <> $4";
     /// A draft becomes watched, if it still is the one that was shown.
     CONFIRM = "UPDATE project SET state = 'confirmed', confirmed_at = $1 \
-        WHERE id = $2 AND organisation = $3 AND state = 'draft' AND draft_digest = $4";
+        WHERE id = $2 AND organisation = $3 AND state = 'draft' AND draft_digest = $4 AND removed_at IS NULL";
     /// Pauses or resumes.
-    SET_STATE = "UPDATE project SET state = $1 WHERE id = $2 AND organisation = $3 AND state <> 'draft'";
+    SET_STATE = "UPDATE project SET state = $1 WHERE id = $2 AND organisation = $3 AND state <> 'draft' \
+        AND removed_at IS NULL";
     /// Lets merges go on.
     UNFREEZE = "UPDATE project SET frozen = NULL WHERE id = $1 AND organisation = $2";
     /// Incidents that rest look again.
-    WAKE = "UPDATE incident SET wake_at = $1 WHERE project = $2 AND organisation = $3 AND wake_at > $1";
+    pub(super) WAKE = "UPDATE incident SET wake_at = $1 WHERE project = $2 AND organisation = $3 AND wake_at > $1";
     /// The sealed credential.
     CREDENTIAL = "SELECT credential FROM project WHERE id = $1";
     /// What the poll looks at.

@@ -6,6 +6,7 @@ use super::ledger;
 use super::outbox;
 use super::project::{self, Project};
 use super::statement::statements;
+use super::watch_state::{self, WatchState};
 use super::{Store, StoreError, Work, value};
 use crate::audit::{self, AuditRecord, Records, StoredLedger};
 use crate::change::Sha256Digest;
@@ -52,6 +53,13 @@ statements! {
         FROM approval WHERE organisation = $1 AND incident = $2 ORDER BY issued_at, id";
     /// The history beside the chain, oldest first.
     AUDIT_EVENTS = "SELECT kind, detail, at FROM audit_event WHERE organisation = $1 AND incident = $2 ORDER BY number";
+    /// What happened to a project itself, newest first.
+    PROJECT_EVENTS = "SELECT kind, detail, at FROM audit_event WHERE organisation = $1 AND project = $2 AND incident IS NULL \
+        ORDER BY number DESC LIMIT $3";
+    /// How watching its projects goes.
+    WATCH_STATES = "SELECT w.project, w.next_at, w.looked_at, w.answered_at, w.condition, w.since, w.detail, w.mend, w.lag, \
+        w.requests, w.unchanged, w.counted_from, w.budget FROM project_watch w JOIN project p ON p.id = w.project \
+        WHERE p.organisation = $1 ORDER BY w.project";
 }
 
 /// Reads on behalf of one organisation; what belongs to another one is not there.
@@ -89,6 +97,29 @@ impl Scoped<'_> {
             .bind(project.as_str());
         let row = work.optional(query).await?;
         row.as_ref().map(project::from_row).transpose()
+    }
+
+    /// How watching the projects goes, for those that were ever scheduled.
+    pub async fn watch_states(&self) -> Result<Vec<WatchState>, StoreError> {
+        let mut work = self.store.reading("reading how watching goes").await?;
+        let query = sqlx::query(WATCH_STATES).bind(self.organisation.as_str());
+        let rows = work.all(query).await?;
+        rows.iter().map(watch_state::from_row).collect()
+    }
+
+    /// What happened to a project beside its incidents, newest first, at most `limit` events.
+    pub async fn project_events(
+        &self,
+        project: &ProjectId,
+        limit: u32,
+    ) -> Result<Vec<AuditRecord>, StoreError> {
+        let mut work = self.store.reading("reading a project's history").await?;
+        let query = sqlx::query(PROJECT_EVENTS)
+            .bind(self.organisation.as_str())
+            .bind(project.as_str())
+            .bind(i64::from(limit));
+        let rows = work.all(query).await?;
+        rows.iter().map(outbox::audit_record).collect()
     }
 
     /// All incidents, newest first.

@@ -1,8 +1,11 @@
 //! What the poll saw: failures become incidents, successes end them.
 
+use std::collections::BTreeSet;
+
 use super::project::Project;
 use super::statement::statements;
 use super::{Store, StoreError, Work, value};
+use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{IncidentId, OrganisationId, ProjectId};
 use crate::incident::{AuditEvent, Fact, Failure, Notice, NoticeEvent, Stage};
@@ -11,24 +14,34 @@ statements! {
     /// A failed job is turned into an incident once.
     MARK_JOB = "INSERT INTO seen_job (project, run_id, attempt, job, seen_at) VALUES ($1, $2, $3, $4, $5) \
         ON CONFLICT (project, run_id, attempt, job) DO NOTHING";
-    /// Whether the owner's silence or refusal still stands.
-    QUIET = "SELECT COUNT(*) AS found FROM incident WHERE project = $1 AND organisation = $2 AND failure_key = $3 AND quiet = 1";
+    /// Whether the owner's silence or refusal still stands for this error.
+    QUIET = "SELECT COUNT(*) AS found FROM incident WHERE project = $1 AND organisation = $2 AND quiet = 1 AND (failure_key = $3 \
+        OR linked_to IN (SELECT i.id FROM incident i WHERE i.project = $1 AND i.organisation = $2 AND i.failure_key = $3)) \
+        AND (signature IS NULL OR CAST($4 AS TEXT) IS NULL OR signature = $4)";
     /// The silence ends with a success.
-    END_QUIET = "UPDATE incident SET quiet = 0 WHERE project = $1 AND organisation = $2 AND failure_key = $3 AND quiet = 1";
+    END_QUIET = "UPDATE incident SET quiet = 0 WHERE project = $1 AND organisation = $2 AND quiet = 1 AND (failure_key = $3 \
+        OR linked_to IN (SELECT i.id FROM incident i WHERE i.project = $1 AND i.organisation = $2 AND i.failure_key = $3))";
     /// Unless one is open.
     OPEN = "INSERT INTO incident (id, organisation, project, project_url, repository_id, failure_key, failure, newest_run, stage, \
-        opened_at, updated_at, wake_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10) \
+        opened_at, updated_at, wake_at, signature, linked_to) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, $12) \
         ON CONFLICT (project, failure_key) WHERE stage NOT IN ('resolved', 'closed') DO NOTHING";
     /// Its chain.
     OPEN_CHAIN = "INSERT INTO chain (incident) VALUES ($1)";
     /// The open one takes the failure.
     ATTACH = "UPDATE incident SET newest_run = CASE WHEN newest_run < $1 THEN $1 ELSE newest_run END, updated_at = $2 \
         WHERE project = $3 AND organisation = $4 AND failure_key = $5 AND stage NOT IN ('resolved', 'closed') RETURNING id";
-    /// Locks the open incident whose newest failure is not newer than the success.
-    LOCK_OPEN = "UPDATE incident SET updated_at = updated_at WHERE project = $1 AND organisation = $2 AND failure_key = $3 \
+    /// The open incident of the key, and what a failure of another error does to it: nothing, once it is being proposed.
+    OPEN_NOW = "SELECT id, stage, signature FROM incident WHERE project = $1 AND organisation = $2 AND failure_key = $3 \
+        AND stage NOT IN ('resolved', 'closed')";
+    /// An incident without a signature takes that of a failure.
+    SIGN = "UPDATE incident SET signature = $1 WHERE id = $2 AND signature IS NULL";
+    /// Locks the open incident whose newest failure is not newer than the success, and those that are linked to it.
+    LOCK_OPEN = "UPDATE incident SET updated_at = updated_at WHERE project = $1 AND organisation = $2 AND (failure_key = $3 \
+        OR linked_to IN (SELECT i.id FROM incident i WHERE i.project = $1 AND i.organisation = $2 AND i.failure_key = $3)) \
         AND newest_run <= $4 AND stage NOT IN ('resolved', 'closed') RETURNING id";
-    /// Whether the poll is done with a run.
-    SEEN_RUN = "SELECT COUNT(*) AS found FROM seen_run WHERE project = $1 AND run_id = $2 AND attempt = $3";
+    /// The runs from this one on that the poll is done with.
+    SEEN_RUNS = "SELECT run_id, attempt FROM seen_run WHERE project = $1 AND run_id >= $2";
     /// The poll is done with a run.
     MARK_RUN = "INSERT INTO seen_run (project, run_id, attempt, seen_at) VALUES ($1, $2, $3, $4) \
         ON CONFLICT (project, run_id, attempt) DO NOTHING";
@@ -52,12 +65,14 @@ pub enum Observed {
 }
 
 impl Store {
-    /// A failed job of a run. Opens an incident under `id`, or attaches to the open one of the same key; the same failure
-    /// again changes nothing, however many processes observe it.
+    /// A failed job of a run, with its normalised error where its log tells one. Opens an incident under `id`, or attaches to the
+    /// open one of the same key; the same failure again changes nothing, however many processes observe it. Another error of
+    /// the same key, while a fix is proposed already, is an incident of its own that names the first.
     pub async fn observe(
         &self,
         project: &Project,
         failure: &Failure,
+        signature: Option<&Sha256Digest>,
         id: &IncidentId,
         now: Millis,
     ) -> Result<Observed, StoreError> {
@@ -76,17 +91,26 @@ impl Store {
             return Ok(Observed::Known);
         }
         let key = failure.key(&project.id);
-        let key = value::exact("the failure's key", &key)?;
+        let seen = Seen {
+            project,
+            failure,
+            key: value::exact("the failure's key", &key)?,
+            signature: signature.map(Sha256Digest::to_string),
+            run,
+            now,
+        };
         for _ in 0..TURNS {
-            if work.is_quiet(project, key).await? {
+            if work.is_quiet(&seen).await? {
                 work.commit().await?;
                 return Ok(Observed::Suppressed);
             }
-            if work.open(project, failure, key, id, run, now).await? {
+            let (own_key, linked_to) = work.place(&seen).await?;
+            let place = (own_key.as_str(), linked_to.as_ref());
+            if work.open(&seen, place, id).await? {
                 work.commit_and_nudge().await?;
                 return Ok(Observed::Opened(id.clone()));
             }
-            if let Some(open) = work.attach(project, failure, key, run, now).await? {
+            if let Some(open) = work.attach(&seen, &own_key).await? {
                 work.commit().await?;
                 return Ok(Observed::Attached(open));
             }
@@ -117,7 +141,7 @@ impl Store {
             .bind(project.organisation.as_str())
             .bind(key)
             .bind(value::bigint("the run's number", run_id)?);
-        if let Some(row) = work.optional(lock).await? {
+        for row in work.all(lock).await? {
             let incident: IncidentId = value::parsed(&row, "id")?;
             let organisation = &project.organisation;
             let snapshot = work.snapshot(organisation, &incident, now).await?;
@@ -132,59 +156,93 @@ impl Store {
         work.commit_and_nudge().await
     }
 
-    /// Whether the poll is done with this attempt of a run.
-    pub async fn seen(
+    /// The runs numbered `from` and above, each with an attempt, that the poll is done with.
+    pub async fn seen_runs(
         &self,
         project: &ProjectId,
-        run: u64,
-        attempt: u64,
-    ) -> Result<bool, StoreError> {
-        let mut work = self.reading("looking for a run").await?;
-        let seen = sqlx::query(SEEN_RUN)
+        from: u64,
+    ) -> Result<BTreeSet<(u64, u64)>, StoreError> {
+        let mut work = self.reading("looking for runs").await?;
+        let seen = sqlx::query(SEEN_RUNS)
             .bind(project.as_str())
-            .bind(value::bigint("the run's number", run)?)
-            .bind(value::bigint("the run's attempt", attempt)?);
-        Ok(work.count(seen).await? > 0)
+            .bind(value::bigint("the run's number", from)?);
+        let rows = work.all(seen).await?;
+        let read = |row| Ok((value::count(row, "run_id")?, value::count(row, "attempt")?));
+        rows.iter().map(read).collect()
     }
 
-    /// The poll is done with this attempt of a run.
+    /// The poll is done with these attempts of runs.
     pub async fn mark_seen(
         &self,
         project: &ProjectId,
-        run: u64,
-        attempt: u64,
+        runs: &[(u64, u64)],
         now: Millis,
     ) -> Result<(), StoreError> {
-        let mut work = self.writing("marking a run as seen").await?;
-        let mark = sqlx::query(MARK_RUN)
-            .bind(project.as_str())
-            .bind(value::bigint("the run's number", run)?)
-            .bind(value::bigint("the run's attempt", attempt)?)
-            .bind(now.0);
-        work.execute(mark).await?;
+        let mut work = self.writing("marking runs as seen").await?;
+        for (run, attempt) in runs {
+            let mark = sqlx::query(MARK_RUN)
+                .bind(project.as_str())
+                .bind(value::bigint("the run's number", *run)?)
+                .bind(value::bigint("the run's attempt", *attempt)?)
+                .bind(now.0);
+            work.execute(mark).await?;
+        }
         work.commit().await
     }
 }
 
+/// A failure on its way into the database.
+struct Seen<'a> {
+    project: &'a Project,
+    failure: &'a Failure,
+    key: &'a str,
+    signature: Option<String>,
+    run: i64,
+    now: Millis,
+}
+
 impl Work {
-    async fn is_quiet(&mut self, project: &Project, key: &str) -> Result<bool, StoreError> {
+    async fn is_quiet(&mut self, seen: &Seen<'_>) -> Result<bool, StoreError> {
         let quiet = sqlx::query(QUIET)
-            .bind(project.id.as_str())
-            .bind(project.organisation.as_str())
-            .bind(key);
+            .bind(seen.project.id.as_str())
+            .bind(seen.project.organisation.as_str())
+            .bind(seen.key)
+            .bind(seen.signature.as_deref());
         Ok(self.count(quiet).await? > 0)
+    }
+
+    /// The key under which a failure is kept, and the incident that it is linked to.
+    async fn place(&mut self, seen: &Seen<'_>) -> Result<(String, Option<IncidentId>), StoreError> {
+        let usual = (seen.key.to_owned(), None);
+        let open = sqlx::query(OPEN_NOW)
+            .bind(seen.project.id.as_str())
+            .bind(seen.project.organisation.as_str())
+            .bind(seen.key);
+        let Some(row) = self.optional(open).await? else {
+            return Ok(usual);
+        };
+        let (Some(signature), Some(known)) = (
+            seen.signature.as_deref(),
+            value::optional_text(&row, "signature")?,
+        ) else {
+            return Ok(usual);
+        };
+        let stage: Stage = value::word(&row, "stage")?;
+        if signature == known || !stage.is_proposed_or_later() {
+            return Ok(usual);
+        }
+        let key = format!("{}#{signature}", seen.key);
+        Ok((key, Some(value::parsed(&row, "id")?)))
     }
 
     /// Opens an incident; false when one of the key is open.
     async fn open(
         &mut self,
-        project: &Project,
-        failure: &Failure,
-        key: &str,
+        seen: &Seen<'_>,
+        (key, linked_to): (&str, Option<&IncidentId>),
         id: &IncidentId,
-        run: i64,
-        now: Millis,
     ) -> Result<bool, StoreError> {
+        let project = seen.project;
         let open = sqlx::query(OPEN)
             .bind(id.as_str())
             .bind(project.organisation.as_str())
@@ -192,35 +250,39 @@ impl Work {
             .bind(&project.url)
             .bind(&project.repository_id)
             .bind(key)
-            .bind(value::json("the failure", failure)?)
-            .bind(run)
+            .bind(value::json("the failure", seen.failure)?)
+            .bind(seen.run)
             .bind(Stage::Detected.as_str())
-            .bind(now.0);
+            .bind(seen.now.0)
+            .bind(seen.signature.as_deref())
+            .bind(linked_to.map(IncidentId::as_str));
         if self.execute(open).await? == 0 {
             return Ok(false);
         }
         self.execute(sqlx::query(OPEN_CHAIN).bind(id.as_str()))
             .await?;
+        let other = linked_to.map_or_else(String::new, |first| {
+            format!("; another error than that of {first}, whose fix is proposed already")
+        });
         let notice = Notice {
             event: NoticeEvent::IncidentOpened,
-            text: described(project, failure),
+            text: format!("{}{other}", described(project, seen.failure)),
         };
-        self.notify(&project.organisation, id, &notice, now).await?;
+        self.notify(&project.organisation, id, &notice, seen.now)
+            .await?;
         Ok(true)
     }
 
     /// Attaches to the open incident of the key; none when it has closed meanwhile.
     async fn attach(
         &mut self,
-        project: &Project,
-        failure: &Failure,
+        seen: &Seen<'_>,
         key: &str,
-        run: i64,
-        now: Millis,
     ) -> Result<Option<IncidentId>, StoreError> {
+        let Seen { project, now, .. } = *seen;
         let organisation: &OrganisationId = &project.organisation;
         let attach = sqlx::query(ATTACH)
-            .bind(run)
+            .bind(seen.run)
             .bind(now.0)
             .bind(project.id.as_str())
             .bind(organisation.as_str())
@@ -229,9 +291,13 @@ impl Work {
             return Ok(None);
         };
         let incident: IncidentId = value::parsed(&row, "id")?;
+        if let Some(signature) = &seen.signature {
+            let sign = sqlx::query(SIGN).bind(signature).bind(incident.as_str());
+            self.execute(sign).await?;
+        }
         let event = AuditEvent {
             kind: "failure-attached",
-            detail: described(project, failure),
+            detail: described(project, seen.failure),
         };
         self.audit(
             organisation,
@@ -247,12 +313,21 @@ impl Work {
 
 /// One line about a failure, for people.
 fn described(project: &Project, failure: &Failure) -> String {
+    let name = &project.full_name;
+    if let Some(detail) = &failure.detail {
+        let what = failure.workflow.as_deref().or(failure.job.as_deref());
+        return format!(
+            "{name}: {}: {detail} ({})",
+            what.unwrap_or("-"),
+            failure.kind
+        );
+    }
     let job = match &failure.job {
         Some(job) => format!("job {job:?}"),
         None => "a run without jobs".to_owned(),
     };
     format!(
-        "{}: {job} failed on {} (run {}, attempt {}, {})",
-        project.full_name, failure.base_ref, failure.run_id, failure.attempt, failure.kind
+        "{name}: {job} failed on {} (run {}, attempt {}, {})",
+        failure.base_ref, failure.run_id, failure.attempt, failure.kind
     )
 }

@@ -76,8 +76,8 @@ pub fn counts(run: &RunView, base: &str) -> bool {
 }
 
 /// How a conclusion is treated, whether a run's or a job's.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
     Success,
     Failure,
     Timeout,
@@ -87,17 +87,70 @@ enum Meaning {
     Unknown,
 }
 
-fn meaning(conclusion: Option<&str>) -> Meaning {
-    match conclusion {
-        Some("success") => Meaning::Success,
-        Some("failure") => Meaning::Failure,
-        Some("timed_out") => Meaning::Timeout,
-        Some("startup_failure") => Meaning::Invalid,
-        Some("action_required") => Meaning::Held,
-        Some("cancelled" | "skipped" | "neutral") => Meaning::Neutral,
-        // `stale`, null and every word that is not known yet.
-        _ => Meaning::Unknown,
+/// One line of the truth table.
+pub(super) struct Row {
+    /// The provider's word.
+    pub(super) conclusion: &'static str,
+    pub(super) meaning: Meaning,
+    /// What follows, in words.
+    pub(super) consequence: &'static str,
+}
+
+const fn row(conclusion: &'static str, meaning: Meaning, consequence: &'static str) -> Row {
+    Row {
+        conclusion,
+        meaning,
+        consequence,
     }
+}
+
+/// Every word that a provider is known to use; any other one, and none at all, is [`UNKNOWN`].
+pub(super) const TABLE: [Row; 10] = [
+    row(
+        "success",
+        Meaning::Success,
+        "ends the open incident of the same workflow, scope and job, unless that has merged or saw a newer failure; a success \
+         much faster than the workflow's usual ones ends nothing and is reported",
+    ),
+    row(
+        "failure",
+        Meaning::Failure,
+        "an incident for each failed job: `code` when steps ran, `never-started` when none did; without jobs one \
+         `never-started` for the run",
+    ),
+    row(
+        "timed_out",
+        Meaning::Timeout,
+        "an incident of kind `timeout`: reported, not fixed",
+    ),
+    row(
+        "startup_failure",
+        Meaning::Invalid,
+        "an incident of kind `workflow-invalid`: reported, not fixed",
+    ),
+    row(
+        "action_required",
+        Meaning::Held,
+        "nothing ran: people are told that a person must allow it; never fixed, that head is never built",
+    ),
+    row("cancelled", Meaning::Neutral, "nothing"),
+    row("skipped", Meaning::Neutral, "nothing; never a success"),
+    row("neutral", Meaning::Neutral, "nothing; never a success"),
+    row("stale", Meaning::Unknown, UNKNOWN),
+    row("none", Meaning::Unknown, UNKNOWN),
+];
+
+/// What follows from a word that is not understood.
+pub(super) const UNKNOWN: &str = "read again; when three looks do not explain it, an incident of kind `unknown`: reported, never dropped, \
+     never a success";
+
+fn meaning(conclusion: Option<&str>) -> Meaning {
+    let word = conclusion.unwrap_or("none");
+    TABLE
+        .iter()
+        .find(|row| row.conclusion == word)
+        // Break it: answer `Neutral`; a word that the provider invents tomorrow is then dropped.
+        .map_or(Meaning::Unknown, |row| row.meaning)
 }
 
 /// Whether what a run means depends on its jobs.
@@ -217,6 +270,7 @@ fn failed(run: &RunView, base: &str, job: Option<&JobView>, kind: FailureKind) -
         attempt: run.attempt,
         commit: run.head_commit,
         url: run.url.clone(),
+        detail: None,
     })
 }
 

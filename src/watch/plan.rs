@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Observation;
+use crate::clock::Millis;
 use crate::connector::RunView;
 use crate::id::ProjectId;
 
@@ -22,6 +23,8 @@ pub(super) enum Verdict {
 pub(super) struct Entry {
     pub(super) run: u64,
     pub(super) attempt: u64,
+    /// When it ended, by the provider's clock.
+    pub(super) ended_at: Option<Millis>,
     pub(super) observations: Vec<Observation>,
 }
 
@@ -102,6 +105,7 @@ impl<'a> Plan<'a> {
         self.entries.push(Entry {
             run: run.id,
             attempt: run.attempt,
+            ended_at: run.updated_at,
             observations,
         });
     }

@@ -5,16 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::classify::{Observation, Reading, classify, counts, depends_on_jobs, unreadable};
 use super::plan::{Entry, Plan, Verdict};
 use super::record::{Observations, RecordError};
+use crate::agent::reader;
 use crate::attest::keys::FillError;
+use crate::change::Sha256Digest;
 use crate::clock::Millis;
-use crate::connector::{Connector, ConnectorError, RunView};
+use crate::connector::{Connector, ConnectorError, JobLog, RunView};
 use crate::id::{IncidentId, ProjectId};
+use crate::incident::Failure;
 use crate::store::Observed;
 
 /// How many pages of runs one poll reads at most.
 const PAGES: u32 = 10;
-/// Every so many polls all pages are read, to find old runs that were run again; the first poll of a process is one of them.
-const SWEEP_EVERY: u32 = 40;
+/// How often all pages are read, to find old runs that were run again, in milliseconds; the first poll of a process does.
+const SWEEP_EVERY: i64 = 30 * 60 * 1000;
+/// How many runs that have left the first page are read one by one in a poll.
+const SINGLE_RUNS: usize = 5;
+/// Bytes of a failed job's log that are read for its normalised error.
+const LOG_BYTES: usize = 2 << 20;
 /// How often a run that is not understood is read before it counts as failed for an unknown cause.
 const READINGS: u32 = 3;
 /// How many runs whose jobs do not come end a poll: the provider is down then, not a run.
@@ -46,13 +53,33 @@ pub enum WatchError {
 pub struct Memory {
     /// The newest run at the last poll: what is older was looked at.
     newest: Option<u64>,
-    /// Runs that were not settled: they run, or are not understood yet.
-    unsettled: BTreeSet<u64>,
+    /// Runs that have not ended.
+    running: BTreeSet<u64>,
+    /// Runs that have ended and are not understood yet.
+    unread: BTreeSet<u64>,
+    /// Runs of these that are no longer on the first page.
+    beyond: BTreeSet<u64>,
+    /// Everything on the first page, as it was last read, is written down.
+    settled: bool,
     /// How often an attempt of a run was read without being understood.
     readings: BTreeMap<(u64, u64), u32>,
+    /// How often a job's log could not be fetched.
+    log_readings: BTreeMap<u64, u32>,
     /// Attempts of runs that wait for a person, and of which that was said.
     held: BTreeSet<(u64, u64)>,
-    polls: u32,
+    swept_at: Option<Millis>,
+}
+
+impl Memory {
+    /// The newest run that was seen.
+    pub const fn newest(&self) -> Option<u64> {
+        self.newest
+    }
+
+    /// Whether something runs or is not understood yet, so that the next poll should be soon.
+    pub fn is_busy(&self) -> bool {
+        !self.running.is_empty() || !self.unread.is_empty()
+    }
 }
 
 /// Makes an identifier for an incident that may be opened; fails when there is no randomness.
@@ -73,6 +100,10 @@ pub struct PollReport {
     pub successes: u32,
     /// What a person should know, in words.
     pub remarks: Vec<String>,
+    /// How old the newest failure was when it was seen, in milliseconds.
+    pub lag: Option<i64>,
+    /// When the newest scheduled run of each workflow began, as far as it was seen.
+    pub scheduled: BTreeMap<u64, Millis>,
 }
 
 /// Reads the project's runs, newest first, and writes down what they say. `base` is the watched branch.
@@ -88,34 +119,27 @@ pub async fn poll(
     now: Millis,
     new_id: NewId<'_>,
 ) -> Result<PollReport, WatchError> {
-    let newest = memory.newest;
     let mut round = Round {
-        newest,
         project,
         base,
         connector,
         observations,
+        now,
+        newest: memory.newest,
+        running: BTreeSet::new(),
+        unread: BTreeSet::new(),
+        beyond: BTreeSet::new(),
         memory,
         report: PollReport::default(),
-        unsettled: BTreeSet::new(),
         unreachable: 0,
     };
-    let runs = round.collect().await?;
+    let Some(runs) = round.collect().await? else {
+        return Ok(round.report);
+    };
+    round.memory.settled = false;
     let entries = round.plan(&runs).await?;
-    round.write(entries, now, new_id).await?;
-    let Round {
-        report,
-        unsettled,
-        newest,
-        ..
-    } = round;
-    memory.newest = newest;
-    memory.unsettled = unsettled;
-    let listed: BTreeSet<(u64, u64)> = runs.iter().map(|(run, _)| (run.id, run.attempt)).collect();
-    memory.readings.retain(|run, _| listed.contains(run));
-    memory.held.retain(|run| listed.contains(run));
-    memory.polls = memory.polls.wrapping_add(1);
-    Ok(report)
+    round.write(entries, new_id).await?;
+    Ok(round.finish(&runs))
 }
 
 /// One poll under way.
@@ -124,10 +148,13 @@ struct Round<'a> {
     base: &'a str,
     connector: &'a dyn Connector,
     observations: &'a dyn Observations,
+    now: Millis,
     memory: &'a mut Memory,
     report: PollReport,
     newest: Option<u64>,
-    unsettled: BTreeSet<u64>,
+    running: BTreeSet<u64>,
+    unread: BTreeSet<u64>,
+    beyond: BTreeSet<u64>,
     unreachable: u32,
 }
 
@@ -146,43 +173,118 @@ impl Round<'_> {
         }
     }
 
-    /// The runs that count, newest first, each with whether it was seen before: all of every page up to known ground.
-    async fn collect(&mut self) -> Result<Vec<(RunView, bool)>, WatchError> {
-        let sweep = self.memory.polls.is_multiple_of(SWEEP_EVERY);
-        let mut wanted = self.memory.unsettled.clone();
+    /// The runs that count, newest first, each with whether it was seen before: all of every page up to known ground. None when
+    /// the provider says that nothing has changed and nothing was left over.
+    async fn collect(&mut self) -> Result<Option<Vec<(RunView, bool)>>, WatchError> {
+        let due = |at: Millis| self.now.0.saturating_sub(at.0) >= SWEEP_EVERY;
+        let sweep = self.memory.swept_at.is_none_or(due);
+        let mut wanted: BTreeSet<u64> = &self.memory.running | &self.memory.unread;
         let mut found: BTreeMap<u64, (RunView, bool)> = BTreeMap::new();
-        for page in 1..=PAGES {
-            let runs = self.connector.runs(page).await;
-            let runs = runs.map_err(|error| self.provider(error))?.runs;
-            self.report.pages = page;
-            let oldest = runs.iter().map(|run| run.id).min();
-            let Some(oldest) = oldest else { break };
-            let mut known_ground = self.memory.newest.is_some_and(|newest| oldest <= newest);
-            for run in runs.iter().cloned() {
-                wanted.remove(&run.id);
-                if i64::try_from(run.id).is_err() || i64::try_from(run.attempt).is_err() {
-                    // No provider counts that far; the database does not either.
-                    continue;
-                }
-                self.newest = self.newest.max(Some(run.id));
-                if !counts(&run, self.base) {
-                    continue;
-                }
-                if run.status != "completed" {
-                    self.unsettled.insert(run.id);
-                    continue;
-                }
-                let seen = self.observations.seen(run.id, run.attempt).await;
-                let seen = seen.map_err(|error| self.record(error))?;
-                known_ground |= seen;
-                // Pages shift while they are read, so that a run may come twice.
-                found.insert(run.id, (run, seen));
+        for number in 1..=PAGES {
+            let page = self.connector.runs(number).await;
+            let page = page.map_err(|error| self.provider(error))?;
+            self.report.pages = number;
+            let quiet = number == 1 && page.unchanged && self.memory.settled && !sweep;
+            if quiet && self.memory.unread.is_empty() && self.memory.beyond.is_empty() {
+                return Ok(None);
             }
-            if known_ground && wanted.is_empty() && !sweep {
+            let Some(oldest) = page.runs.iter().map(|run| run.id).min() else {
+                break;
+            };
+            let seen = self.observations.seen(oldest).await;
+            let seen = seen.map_err(|error| self.record(error))?;
+            let mut known_ground = self.memory.newest.is_some_and(|newest| oldest <= newest);
+            for run in page.runs.iter() {
+                wanted.remove(&run.id);
+                known_ground |= self.consider(run, &seen, &mut found);
+            }
+            if known_ground && !sweep {
                 break;
             }
         }
-        Ok(found.into_values().rev().collect())
+        self.beyond_the_pages(&wanted, &mut found).await?;
+        if sweep {
+            self.memory.swept_at = Some(self.now);
+        }
+        Ok(Some(found.into_values().rev().collect()))
+    }
+
+    /// Takes one run up; true when it was seen before.
+    fn consider(
+        &mut self,
+        run: &RunView,
+        seen: &BTreeSet<(u64, u64)>,
+        found: &mut BTreeMap<u64, (RunView, bool)>,
+    ) -> bool {
+        if i64::try_from(run.id).is_err() || i64::try_from(run.attempt).is_err() {
+            // No provider counts that far; the database does not either.
+            return false;
+        }
+        self.newest = self.newest.max(Some(run.id));
+        if !counts(run, self.base) {
+            return false;
+        }
+        if run.event == "schedule"
+            && let Some(at) = run.started_at
+        {
+            let newest = self.report.scheduled.entry(run.workflow_id).or_insert(at);
+            *newest = (*newest).max(at);
+        }
+        if run.status != "completed" {
+            self.running.insert(run.id);
+            return false;
+        }
+        let was_seen = seen.contains(&(run.id, run.attempt));
+        // Pages shift while they are read, and a provider may say a run twice.
+        found.insert(run.id, (run.clone(), was_seen));
+        was_seen
+    }
+
+    /// Runs that were not settled and are on no page that was read: each is asked for by its number.
+    async fn beyond_the_pages(
+        &mut self,
+        wanted: &BTreeSet<u64>,
+        found: &mut BTreeMap<u64, (RunView, bool)>,
+    ) -> Result<(), WatchError> {
+        for (place, number) in wanted.iter().enumerate() {
+            self.beyond.insert(*number);
+            if place >= SINGLE_RUNS {
+                self.running.insert(*number);
+                continue;
+            }
+            match self.connector.run(*number).await {
+                Ok(run) => {
+                    let seen = self.observations.seen(run.id).await;
+                    let seen = seen.map_err(|error| self.record(error))?;
+                    self.consider(&run, &seen, found);
+                }
+                // Runs can be deleted.
+                Err(ConnectorError::Absent { .. }) => {
+                    self.beyond.remove(number);
+                }
+                Err(error) => return Err(self.provider(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers what the next poll needs.
+    fn finish(self, runs: &[(RunView, bool)]) -> PollReport {
+        let listed: BTreeSet<(u64, u64)> =
+            runs.iter().map(|(run, _)| (run.id, run.attempt)).collect();
+        let memory = self.memory;
+        memory.newest = self.newest;
+        memory.beyond = self
+            .beyond
+            .into_iter()
+            .filter(|run| self.running.contains(run) || self.unread.contains(run))
+            .collect();
+        memory.running = self.running;
+        memory.unread = self.unread;
+        memory.readings.retain(|run, _| listed.contains(run));
+        memory.held.retain(|run| listed.contains(run));
+        memory.settled = true;
+        self.report
     }
 
     /// Decides from the newest run to the oldest what each of them says.
@@ -197,7 +299,14 @@ impl Round<'_> {
             match plan.verdict(run) {
                 Verdict::Stale => plan.add(run, Vec::new()),
                 Verdict::Later => {
-                    self.unsettled.insert(run.id);
+                    self.unread.insert(run.id);
+                }
+                Verdict::Read if is_implausible(run, runs) => {
+                    self.report.remarks.push(format!(
+                        "{} succeeded much faster than this workflow does; nothing follows from it, look whether it did its work",
+                        name(run)
+                    ));
+                    plan.add(run, Vec::new());
                 }
                 Verdict::Read => self.read(&mut plan, run).await?,
             }
@@ -223,7 +332,7 @@ impl Round<'_> {
             }
             Some(Reading::Unclear(_)) | None => {
                 plan.block(run);
-                self.unsettled.insert(run.id);
+                self.unread.insert(run.id);
             }
             // Not seen: it goes on under the same number once somebody allows it.
             Some(Reading::AwaitsPerson) => {
@@ -245,9 +354,11 @@ impl Round<'_> {
         }
         let error = match self.connector.jobs(run.id, run.attempt).await {
             Ok(jobs) => return Ok(Some(classify(run, &jobs, self.base))),
-            Err(error @ (ConnectorError::Limited { .. } | ConnectorError::Forbidden { .. })) => {
-                return Err(self.provider(error));
-            }
+            Err(
+                error @ (ConnectorError::Limited { .. }
+                | ConnectorError::Unauthorised { .. }
+                | ConnectorError::Forbidden { .. }),
+            ) => return Err(self.provider(error)),
             Err(error) => error,
         };
         tracing::warn!(project = %self.project, run = run.id, %error, "the jobs of a run cannot be read");
@@ -275,52 +386,124 @@ impl Round<'_> {
         *readings >= READINGS
     }
 
-    async fn write(
-        &mut self,
-        entries: Vec<Entry>,
-        now: Millis,
-        new_id: NewId<'_>,
-    ) -> Result<(), WatchError> {
+    async fn write(&mut self, entries: Vec<Entry>, new_id: NewId<'_>) -> Result<(), WatchError> {
+        let mut settled = Vec::new();
         for entry in entries {
-            for observation in &entry.observations {
-                let written = self.write_one(observation, now, new_id).await;
-                written.map_err(|error| self.record(error))?;
+            if !entry.observations.is_empty() {
+                self.mark(&mut settled).await?;
             }
-            // Break it: mark first; a crash between the two then loses what the run said.
-            let marked = self
-                .observations
-                .mark_seen(entry.run, entry.attempt, now)
-                .await;
-            marked.map_err(|error| self.record(error))?;
+            for observation in &entry.observations {
+                self.write_one(observation, &entry, new_id).await?;
+            }
+            settled.push((entry.run, entry.attempt));
         }
-        Ok(())
+        self.mark(&mut settled).await
+    }
+
+    /// Marks runs whose observations are written down.
+    async fn mark(&self, runs: &mut Vec<(u64, u64)>) -> Result<(), WatchError> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        // Break it: mark before the observations are written; a crash between the two then loses what the run said.
+        let marked = self.observations.mark_seen(runs, self.now).await;
+        runs.clear();
+        marked.map_err(|error| self.record(error))
     }
 
     async fn write_one(
         &mut self,
         observation: &Observation,
-        now: Millis,
+        entry: &Entry,
         new_id: NewId<'_>,
-    ) -> Result<(), RecordError> {
+    ) -> Result<(), WatchError> {
         let failure = match observation {
             Observation::Failed(failure) => failure,
             Observation::Succeeded(success) => {
                 let key = success.key(self.project);
-                self.observations
-                    .observe_success(&key, success, now)
-                    .await?;
+                let written = self.observations.observe_success(&key, success, self.now);
+                written.await.map_err(|error| self.record(error))?;
                 self.report.successes += 1;
                 return Ok(());
             }
         };
-        match self.observations.observe(failure, new_id()?, now).await? {
+        let signature = self.signature(failure).await?;
+        let id = new_id().map_err(|error| self.record(error.into()))?;
+        let observed = self
+            .observations
+            .observe(failure, signature.as_ref(), id, self.now)
+            .await;
+        match observed.map_err(|error| self.record(error))? {
             Observed::Opened(id) => self.report.opened.push(id),
             Observed::Attached(id) => self.report.attached.push(id),
-            Observed::Suppressed => self.report.suppressed += 1,
-            Observed::Known => {}
+            Observed::Suppressed => {
+                self.report.suppressed += 1;
+                return Ok(());
+            }
+            Observed::Known => return Ok(()),
         }
+        let lag = entry
+            .ended_at
+            .map(|at| self.now.0.saturating_sub(at.0).max(0));
+        self.report.lag = self.report.lag.max(lag);
         Ok(())
     }
+
+    /// The failed job's normalised error. A log that does not come for the moment is waited for a few times, since without it
+    /// another error of the same job cannot be told apart.
+    async fn signature(&mut self, failure: &Failure) -> Result<Option<Sha256Digest>, WatchError> {
+        let Some(job) = failure.job_id.filter(|_| failure.kind.may_be_code()) else {
+            return Ok(None);
+        };
+        match self.connector.job_log(job, LOG_BYTES).await {
+            Ok(JobLog::Text { bytes, omitted, .. }) => {
+                self.memory.log_readings.remove(&job);
+                Ok(reader::read(&bytes, omitted, &|_| true).0.signature())
+            }
+            Ok(JobLog::Missing { .. }) => Ok(None),
+            Err(error) if error.is_transient() => {
+                let readings = self.memory.log_readings.entry(job).or_default();
+                *readings += 1;
+                if *readings < READINGS {
+                    return Err(self.provider(error));
+                }
+                self.memory.log_readings.remove(&job);
+                Ok(None)
+            }
+            Err(error) => {
+                tracing::debug!(project = %self.project, job, %error, "a log cannot be read");
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Successes of a workflow from which its usual length is told.
+const USUAL: usize = 5;
+/// A usual length below which nothing is told from the length, in milliseconds.
+const SHORTEST: i64 = 30_000;
+/// How many times faster than the median of those a success may be.
+const FASTER: i64 = 5;
+
+/// Whether a success came so much faster than the workflow's other ones that it cannot have done the same work.
+fn is_implausible(run: &RunView, runs: &[(RunView, bool)]) -> bool {
+    let length = |run: &RunView| Some(run.updated_at?.0 - run.started_at?.0);
+    let (Some("success"), Some(own)) = (run.conclusion.as_deref(), length(run)) else {
+        return false;
+    };
+    let mut others: Vec<i64> = runs
+        .iter()
+        .map(|(other, _)| other)
+        .filter(|other| {
+            other.id != run.id
+                && other.workflow_id == run.workflow_id
+                && other.conclusion.as_deref() == Some("success")
+        })
+        .filter_map(length)
+        .collect();
+    others.sort_unstable();
+    let median = others.get(others.len() / 2).copied().unwrap_or_default();
+    others.len() >= USUAL && median >= SHORTEST && own.saturating_mul(FASTER) < median
 }
 
 /// A run in words.

@@ -1,8 +1,11 @@
 //! Where observations of one project are written down.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 
 use super::Success;
+use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::IncidentId;
 use crate::incident::Failure;
@@ -14,14 +17,16 @@ pub type RecordError = Box<dyn std::error::Error + Send + Sync>;
 /// What the watch knows and writes of one project. Every call may be repeated: whatever was observed once stays one observation.
 #[async_trait]
 pub trait Observations: Send + Sync {
-    /// Whether everything about this attempt of a run is written down.
-    async fn seen(&self, run: u64, attempt: u64) -> Result<bool, RecordError>;
-    /// Says that everything about it is written down.
-    async fn mark_seen(&self, run: u64, attempt: u64, now: Millis) -> Result<(), RecordError>;
-    /// A failure: it opens an incident with this id, or attaches to the open one with the same key.
+    /// The attempts of runs numbered `from` and above about which everything is written down.
+    async fn seen(&self, from: u64) -> Result<BTreeSet<(u64, u64)>, RecordError>;
+    /// Says that everything about these is written down.
+    async fn mark_seen(&self, runs: &[(u64, u64)], now: Millis) -> Result<(), RecordError>;
+    /// A failure, with its normalised error where its log tells one: it opens an incident with this id, or attaches to the open
+    /// one with the same key.
     async fn observe(
         &self,
         failure: &Failure,
+        signature: Option<&Sha256Digest>,
         id: IncidentId,
         now: Millis,
     ) -> Result<Observed, RecordError>;
@@ -42,22 +47,25 @@ pub(super) struct StoreObservations<'a> {
 
 #[async_trait]
 impl Observations for StoreObservations<'_> {
-    async fn seen(&self, run: u64, attempt: u64) -> Result<bool, RecordError> {
-        Ok(self.store.seen(&self.project.id, run, attempt).await?)
+    async fn seen(&self, from: u64) -> Result<BTreeSet<(u64, u64)>, RecordError> {
+        Ok(self.store.seen_runs(&self.project.id, from).await?)
     }
 
-    async fn mark_seen(&self, run: u64, attempt: u64, now: Millis) -> Result<(), RecordError> {
-        let project = &self.project.id;
-        Ok(self.store.mark_seen(project, run, attempt, now).await?)
+    async fn mark_seen(&self, runs: &[(u64, u64)], now: Millis) -> Result<(), RecordError> {
+        Ok(self.store.mark_seen(&self.project.id, runs, now).await?)
     }
 
     async fn observe(
         &self,
         failure: &Failure,
+        signature: Option<&Sha256Digest>,
         id: IncidentId,
         now: Millis,
     ) -> Result<Observed, RecordError> {
-        Ok(self.store.observe(self.project, failure, &id, now).await?)
+        let observed = self
+            .store
+            .observe(self.project, failure, signature, &id, now);
+        Ok(observed.await?)
     }
 
     async fn observe_success(

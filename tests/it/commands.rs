@@ -4,6 +4,7 @@ mod answering;
 mod approvals;
 mod doctor;
 mod incidents;
+mod projects;
 mod refusals;
 
 use std::io::Write as _;
@@ -98,7 +99,9 @@ impl Desk {
         entropy.copy_from_slice(&Sha256Digest::of(job.as_bytes()).as_bytes()[..10]);
         let incident = IncidentId::new(now, entropy);
         let failure = failure(job, self.base);
-        let observed = self.store.observe(&self.project, &failure, &incident, now);
+        let observed = self
+            .store
+            .observe(&self.project, &failure, None, &incident, now);
         assert_eq!(observed.await.unwrap(), Observed::Opened(incident.clone()));
         let claim = self.store.claim("worker", now, LEASE).await.unwrap();
         let claim = claim.unwrap();
@@ -396,6 +399,7 @@ fn failure(job: &str, commit: Oid) -> Failure {
         attempt: 1,
         commit,
         url: Some("https://github.example/acme/difference/actions/runs/1042".to_owned()),
+        detail: None,
     }
 }
 

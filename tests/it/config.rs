@@ -154,9 +154,14 @@ fn without_a_file_everything_lies_in_the_home() {
         "https://api.github.com"
     );
     assert_eq!(configuration.approvals.link_ttl_seconds, 86_400);
+    assert_eq!(configuration.poll.schedule, None);
     assert_eq!(
-        configuration.poll.schedule,
-        "*/30 * * * * *".parse().unwrap()
+        (
+            configuration.poll.quiet_seconds,
+            configuration.poll.busy_seconds,
+            configuration.poll.requests_per_hour
+        ),
+        (60, 20, 120)
     );
     assert_eq!(configuration.agent.adapter, None);
 }
@@ -394,10 +399,6 @@ fn what_this_version_does_not_have_is_refused_and_never_silently_ignored() {
         (
             "identity: {per_class: {data: two-person}}",
             "identity.per_class",
-        ),
-        (
-            "github: {app: {id: 1, private_key_file: x.pem}}",
-            "github.app",
         ),
         ("agent: {model: {provider: anthropic}}", "agent.model"),
         ("agent: {budget: {tokens: 1000}}", "agent.budget"),

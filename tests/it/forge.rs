@@ -13,3 +13,4 @@ mod quirks;
 mod refusals;
 mod runs;
 mod schema;
+mod speed;

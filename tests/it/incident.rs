@@ -37,6 +37,7 @@ fn snapshot(facts: Vec<Fact>, ledger: LedgerState) -> Snapshot {
             attempt: 1,
             commit: oid(4),
             url: None,
+            detail: None,
         },
         version: 0,
         opened_at: NOW,

@@ -4,6 +4,7 @@ mod command;
 mod creating;
 mod credentials;
 mod opening;
+mod rotation;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod app;
 mod architecture;
 mod attest;
 mod audit;

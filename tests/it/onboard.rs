@@ -1,6 +1,10 @@
 //! Registering a repository of a forge, confirming it, and watching it from then on.
 
 mod command;
+mod credential;
+mod removal;
+mod renaming;
+mod stand_in;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,8 +12,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caretaker::clock::{Millis, SystemClock};
-use caretaker::config::ServiceUrl;
+use caretaker::config::{Poll, ServiceUrl};
 use caretaker::connector::Connector;
+use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::forge::{Forge, ForgeOptions, Moment, Plant, Planted, start};
 use caretaker::id::{OrganisationId, ProjectId};
@@ -44,17 +49,17 @@ fn connector(
     token: SecretString,
 ) -> Result<Arc<dyn Connector>, String> {
     let (owner, name) = full_name.split_once('/').unwrap();
-    let made = GithubConnector::new(GithubOptions {
+    let options = GithubOptions {
         api_url: base.to_owned(),
         web_url: base.to_owned(),
         git_url: base.to_owned(),
         owner: owner.to_owned(),
         name: name.to_owned(),
-        token,
+        credential: Arc::new(PersonalToken::new(token)),
         expected_repository_id: None,
         deadline: Duration::from_secs(20),
-        clock: Arc::new(SystemClock),
-    });
+    };
+    let made = GithubConnector::alone(options, Arc::new(SystemClock));
     made.map(|made| Arc::new(made) as Arc<dyn Connector>)
         .map_err(|error| error.to_string())
 }
@@ -62,10 +67,10 @@ fn connector(
 impl Bench {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let forge = start(ForgeOptions {
-            directory: folder.path().join("forge"),
-            listen: ([127, 0, 0, 1], 0).into(),
-        })
+        let forge = start(ForgeOptions::new(
+            folder.path().join("forge"),
+            ([127, 0, 0, 1], 0).into(),
+        ))
         .await
         .unwrap();
         let planted = forge.plant(Plant::RedTest).unwrap();
@@ -100,6 +105,7 @@ impl Bench {
             url: &url,
             token,
             watch: WatchMode::Ci,
+            schedule: None,
             rules: RULES.as_bytes(),
             rules_file: "rules.yaml",
             intent: "Keep it correct.\n",
@@ -139,6 +145,14 @@ async fn store(folder: &Path) -> Store {
     Store::open(&url).await.unwrap()
 }
 
+/// The warnings that are not about the token.
+fn about_rules(registered: &Registered) -> Vec<&str> {
+    let warnings = registered.warnings.iter().map(String::as_str);
+    warnings
+        .filter(|warning| !warning.contains("token"))
+        .collect()
+}
+
 /// One connector for every project.
 struct Fixed(Arc<dyn Connector>);
 
@@ -153,8 +167,8 @@ impl Connectors for Fixed {
 async fn a_registered_repository_is_a_draft_with_a_sealed_token() {
     let bench = Bench::new().await;
     let registered = bench.register(|_| {}).await.unwrap();
+    assert_eq!(about_rules(&registered), Vec::<&str>::new());
     let project = registered.project;
-    assert_eq!(registered.warnings, Vec::<String>::new());
     assert_eq!(project.url, bench.planted.repository.url());
     assert_eq!(project.full_name, "acme/percent");
     assert_eq!(
@@ -191,14 +205,25 @@ async fn a_project_changed_in_the_database_has_no_credential() {
     }
 }
 
+fn watch_of(store: Store, connectors: Arc<dyn Connectors>) -> Watch {
+    let poll = Poll::default();
+    Watch::new(
+        store,
+        connectors,
+        system_randomness,
+        poll,
+        "test".to_owned(),
+    )
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_watched_before_a_person_confirms_and_everything_after() {
     let bench = Bench::new().await;
     let project = bench.register(|_| {}).await.unwrap().project;
     let connectors =
         Fixed(connector(bench.base.as_str(), "acme/percent", bench.registration().1).unwrap());
-    let mut watch = Watch::new(bench.store.clone(), Arc::new(connectors), system_randomness);
-    // Break it: let `watched_projects` list drafts too.
+    let mut watch = watch_of(bench.store.clone(), Arc::new(connectors));
+    // Break it: let `TAKE_LOOKS` in the store take drafts too.
     assert_eq!(watch.round().await.unwrap(), []);
     assert!(
         bench
@@ -223,7 +248,7 @@ async fn nothing_is_watched_before_a_person_confirms_and_everything_after() {
     // Neither a second look nor another process raises it again.
     let connectors =
         Fixed(connector(bench.base.as_str(), "acme/percent", bench.registration().1).unwrap());
-    let mut restarted = Watch::new(bench.store.clone(), Arc::new(connectors), system_randomness);
+    let mut restarted = watch_of(bench.store.clone(), Arc::new(connectors));
     for watch in [&mut watch, &mut restarted] {
         assert_eq!(watch.round().await.unwrap()[0].1.opened, []);
     }
@@ -247,18 +272,10 @@ async fn a_provider_that_fails_does_not_end_the_watch() {
         "acme/percent",
         "wrong".to_owned().into(),
     );
-    let mut failing = Watch::new(
-        bench.store.clone(),
-        Arc::new(Fixed(wrong.unwrap())),
-        system_randomness,
-    );
+    let mut failing = watch_of(bench.store.clone(), Arc::new(Fixed(wrong.unwrap())));
     assert_eq!(failing.round().await.unwrap(), []);
     let right = connector(bench.base.as_str(), "acme/percent", bench.registration().1);
-    let mut watch = Watch::new(
-        bench.store.clone(),
-        Arc::new(Fixed(right.unwrap())),
-        system_randomness,
-    );
+    let mut watch = watch_of(bench.store.clone(), Arc::new(Fixed(right.unwrap())));
     assert_eq!(watch.round().await.unwrap()[0].1.opened.len(), 1);
 }
 
@@ -278,17 +295,19 @@ async fn the_watch_looks_at_once_and_stops_in_the_middle_of_a_look_without_losin
             Ok(())
         });
     // Once a year: without the look at the start it would never end.
-    let schedule = "0 0 0 1 1 *".parse().unwrap();
-    let store = bench.store.clone();
-    run(
-        store,
+    let poll = Poll {
+        schedule: Some("0 0 0 1 1 *".parse().unwrap()),
+        ..Poll::default()
+    };
+    let watch = Watch::new(
+        bench.store.clone(),
         Arc::clone(&connectors),
-        schedule,
         system_randomness,
-        stop,
-    )
-    .await;
-    let mut watch = Watch::new(bench.store.clone(), connectors, system_randomness);
+        poll,
+        "first".to_owned(),
+    );
+    run(watch, stop).await;
+    let mut watch = watch_of(bench.store.clone(), connectors);
     assert_eq!(watch.round().await.unwrap()[0].1.opened.len(), 1);
 }
 
@@ -342,7 +361,7 @@ async fn bad_rules_are_refused_with_line_and_column() {
         it.rules = b"denied: []\n";
         it.intent = "";
     });
-    assert_eq!(warned.await.unwrap().warnings.len(), 2);
+    assert_eq!(about_rules(&warned.await.unwrap()).len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,6 +52,7 @@ macro_rules! on_both {
 mod approval;
 mod by_hand;
 mod commit;
+mod credential;
 mod history;
 mod merge_lock;
 mod opening;
@@ -134,7 +135,7 @@ impl World {
     async fn open(&self, job: &str) -> IncidentId {
         let id = IncidentId::new(NOW, self.fresh());
         let failure = failure(job, 100);
-        let observed = self.store.observe(&self.project, &failure, &id, NOW);
+        let observed = self.store.observe(&self.project, &failure, None, &id, NOW);
         assert_eq!(observed.await.unwrap(), Observed::Opened(id.clone()));
         id
     }
@@ -244,6 +245,7 @@ fn failure(job: &str, run_id: u64) -> Failure {
         attempt: 1,
         commit: oid(4),
         url: None,
+        detail: None,
     }
 }
 

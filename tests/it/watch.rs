@@ -1,5 +1,11 @@
 //! From runs at the provider to observations in the store.
 
 mod classification;
+mod conditions;
+mod leases;
+mod pace;
 mod polling;
 mod provider;
+mod scene;
+mod silence;
+mod truth_table;

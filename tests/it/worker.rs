@@ -1,6 +1,7 @@
 //! The worker against a real forge: real git, real HTTP, real tests in the sandbox, real signatures.
 
 mod crash;
+mod credential;
 mod fix;
 mod memory;
 mod shared;

@@ -65,6 +65,7 @@ pub fn read(
         extraction: facts_digest(&facts),
         bytes: log.len() as u64,
         omitted: omitted.saturating_add(selection.unread),
+        cut: None,
         hidden_characters: clean.removed.hiding(),
         facts,
     };

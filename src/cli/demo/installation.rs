@@ -11,7 +11,7 @@ use super::person::Inbox;
 use crate::cli::assembly;
 use crate::cli::installation::Installation;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::{Configuration, Environment};
+use crate::config::{Configuration, Environment, Poll};
 use crate::connector::Connector;
 use crate::forge::{Forge, ForgeOptions, Plant, Planted, start};
 use crate::id::{Entropy, IncidentId, ProjectId};
@@ -41,10 +41,10 @@ pub(super) struct Stage {
 }
 
 pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Stage> {
-    let forge = start(ForgeOptions {
-        directory: home.join("forge"),
-        listen: ([127, 0, 0, 1], 0).into(),
-    })
+    let forge = start(ForgeOptions::new(
+        home.join("forge"),
+        ([127, 0, 0, 1], 0).into(),
+    ))
     .await?;
     let planted = forge.plant(match scenario {
         Scenario::Fix | Scenario::Tampered => Plant::RedTest,
@@ -121,8 +121,9 @@ async fn registered(
     planted: &Planted,
 ) -> anyhow::Result<Project> {
     let organisation = engine.keys.organisation();
+    let client = assembly::github_client();
     let connect = |full_name: &str, token: SecretString| {
-        let connector = assembly::github(&configuration.github, full_name, token, None)?;
+        let connector = assembly::github(&client, &configuration.github, full_name, token, None)?;
         Ok(Arc::new(connector) as Arc<dyn Connector>)
     };
     let office = Office {
@@ -137,6 +138,7 @@ async fn registered(
         url: &url,
         token: SecretString::from(forge.token().to_owned()),
         watch: WatchMode::Ci,
+        schedule: None,
         rules: RULES.as_bytes(),
         rules_file: "the demo's rules",
         intent: INTENT,
@@ -163,7 +165,13 @@ impl Stage {
     /// Looks at the CI runs once: the planted failure becomes an incident.
     pub(super) async fn watch(&self) -> anyhow::Result<IncidentId> {
         let connectors = Arc::clone(&self.engine.connectors);
-        let mut watch = Watch::new(self.engine.store.clone(), connectors, system_randomness);
+        let mut watch = Watch::new(
+            self.engine.store.clone(),
+            connectors,
+            system_randomness,
+            Poll::default(),
+            "demo".to_owned(),
+        );
         let reports = watch.round().await?;
         let opened = reports.into_iter().flat_map(|(_, report)| report.opened);
         let opened = opened.into_iter().next();

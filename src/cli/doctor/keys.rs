@@ -33,6 +33,7 @@ pub(super) fn look(
     findings.extend(modes(configuration));
     findings.extend(secrets_beside_keys(configuration));
     findings.extend(root_key(configuration));
+    findings.extend(interrupted_rotation(configuration));
     findings
 }
 
@@ -158,6 +159,20 @@ fn root_key(configuration: &Configuration) -> Option<Finding> {
             format!(
                 "{} lies with the keys that sign every day, which never need it; move it and what opens it offline",
                 file.display()
+            ),
+        )
+    })
+}
+
+/// Two keys of credentials are there only while one takes the other's place.
+fn interrupted_rotation(configuration: &Configuration) -> Option<Finding> {
+    let next = signer::next_credential_file(&configuration.keys.dir);
+    next.exists().then(|| {
+        Finding::warning(
+            "keys",
+            format!(
+                "a rotation of the deployment key was interrupted ({} is there); credentials open all the same. Run `caretaker keys rotate-deployment` to end it, and do not delete that file",
+                next.display()
             ),
         )
     })

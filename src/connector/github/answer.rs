@@ -4,6 +4,8 @@ use http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::budget::{Heard, Limited};
+use super::call::Unanswered;
 use super::transport::{Answer, Broken};
 use super::wire;
 use crate::change::Oid;
@@ -17,35 +19,68 @@ const LONGEST_WAIT_SECONDS: i64 = 24 * 60 * 60;
 /// How many characters of the provider's words are kept.
 const WORDS_LIMIT: usize = 500;
 
-/// When to come back, if the answer is a limit: 429, or 403 with the headers or the words of one. A plain 403 is a
-/// permission that is missing.
-pub(super) fn limited_until(answer: &Answer, now: Millis) -> Option<Millis> {
+/// Whether the answer is a limit: 429, or 403 with the headers or the words of one. A plain 403 is a permission that is
+/// missing.
+pub(super) fn limit(answer: &Answer, now: Millis) -> Option<Limited> {
     if !matches!(
         answer.status,
         StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
     ) {
         return None;
     }
-    let bounded = |seconds: i64| now.plus_seconds(seconds.clamp(1, LONGEST_WAIT_SECONDS));
+    let limited = |seconds: Option<i64>, why: &str| {
+        let bounded = |seconds: i64| now.plus_seconds(seconds.clamp(1, LONGEST_WAIT_SECONDS));
+        Some(Limited {
+            until: seconds.map(bounded),
+            why: format!("{why} ({}: {})", answer.status.as_u16(), words(answer)),
+        })
+    };
     if let Some(wait) = answer.header("retry-after") {
-        return Some(bounded(
-            wait.trim().parse().unwrap_or(UNSTATED_WAIT_SECONDS),
-        ));
+        return limited(wait.trim().parse().ok(), "the provider asks to wait");
     }
     if answer.header("x-ratelimit-remaining").map(str::trim) == Some("0") {
-        let reset = answer
-            .header("x-ratelimit-reset")
-            .and_then(|text| text.trim().parse::<i64>().ok());
-        let wait = reset.map_or(UNSTATED_WAIT_SECONDS, |reset| {
-            reset.saturating_sub(now.0.div_euclid(1000))
-        });
-        return Some(bounded(wait));
+        // One that is over already, by this machine's clock, says nothing of how long to wait.
+        let left = reset(answer)
+            .map(|reset| reset.saturating_sub(now.0.div_euclid(1000)))
+            .filter(|left| *left > 0);
+        return limited(left, "the requests of this hour are spent");
     }
     let words = words(answer).to_ascii_lowercase();
     let said = answer.status == StatusCode::TOO_MANY_REQUESTS
         || words.contains("rate limit")
         || words.contains("abuse detection");
-    said.then(|| bounded(UNSTATED_WAIT_SECONDS))
+    if said {
+        return limited(None, "too much was asked in a short time");
+    }
+    None
+}
+
+/// When to come back, if the answer is a limit.
+pub(super) fn limited_until(answer: &Answer, now: Millis) -> Option<Millis> {
+    let limited = limit(answer, now)?;
+    let unstated = now.plus_seconds(UNSTATED_WAIT_SECONDS);
+    Some(limited.until.unwrap_or(unstated))
+}
+
+/// Unix seconds.
+fn reset(answer: &Answer) -> Option<i64> {
+    answer.header("x-ratelimit-reset")?.trim().parse().ok()
+}
+
+/// What an answer tells the budget.
+pub(super) fn heard(answer: &Answer, now: Millis) -> Heard {
+    let number = |name: &str| answer.header(name)?.trim().parse().ok();
+    // Searches and the like are counted apart.
+    let counted = matches!(answer.header("x-ratelimit-resource"), None | Some("core"));
+    let unchanged = answer.status == StatusCode::NOT_MODIFIED;
+    Heard {
+        limit: number("x-ratelimit-limit").filter(|_| counted),
+        remaining: number("x-ratelimit-remaining").filter(|_| counted),
+        resets_at: reset(answer).map(|seconds| Millis(seconds.saturating_mul(1000))),
+        unchanged,
+        success: unchanged || answer.status.is_success(),
+        limited: limit(answer, now),
+    }
 }
 
 /// The error that an unsuccessful answer is.
@@ -57,9 +92,8 @@ pub(super) fn refusal(action: &str, address: &str, answer: &Answer, now: Millis)
     let status = answer.status;
     let reason = format!("{}: {}", status.as_u16(), words(answer));
     match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            ConnectorError::Forbidden { action, reason }
-        }
+        StatusCode::UNAUTHORIZED => ConnectorError::Unauthorised { action, reason },
+        StatusCode::FORBIDDEN => ConnectorError::Forbidden { action, reason },
         StatusCode::NOT_FOUND => ConnectorError::Absent {
             action,
             address: address.to_owned(),
@@ -68,6 +102,16 @@ pub(super) fn refusal(action: &str, address: &str, answer: &Answer, now: Millis)
             action,
             address: address.to_owned(),
             reason,
+        },
+        StatusCode::NOT_MODIFIED => ConnectorError::Refused {
+            action,
+            reason: "304: the provider says that nothing has changed since an answer that was never asked about".to_owned(),
+        },
+        StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS => ConnectorError::Refused {
+            action,
+            reason: format!(
+                "{reason}; the provider blocks the repository, which only its owner can settle with it; pause the project meanwhile"
+            ),
         },
         _ if status.is_redirection() => ConnectorError::Refused {
             action,
@@ -80,15 +124,23 @@ pub(super) fn refusal(action: &str, address: &str, answer: &Answer, now: Millis)
     }
 }
 
-/// The error that a missing or broken answer is.
-pub(super) fn broken(action: &str, address: &str, broken: &Broken) -> ConnectorError {
-    match broken {
-        Broken::Off(reason) => ConnectorError::Unreachable {
+/// The error that a call without an answer is.
+pub(super) fn unanswered(action: &str, address: &str, unanswered: Unanswered) -> ConnectorError {
+    match unanswered {
+        Unanswered::Broken(Broken::Off(reason)) => ConnectorError::Unreachable {
             action: action.to_owned(),
             address: address.to_owned(),
-            reason: reason.clone(),
+            reason,
         },
-        Broken::TooLarge => nonsense(action, &broken.to_string()),
+        Unanswered::Broken(broken @ Broken::TooLarge) => nonsense(action, &broken.to_string()),
+        Unanswered::Limited(wait) => {
+            tracing::debug!(until = %wait.until, why = wait.why, "{action}: held back");
+            ConnectorError::Limited {
+                action: action.to_owned(),
+                until: wait.until,
+            }
+        }
+        Unanswered::NoToken(error) => error,
     }
 }
 

@@ -1,47 +1,74 @@
-//! Calls within one repository: reads with their paging and their one permitted redirect, and changes, sent exactly once.
+//! Calls within one repository: reads with their paging and their one permitted redirect, and changes.
+
+use std::any::{Any, TypeId};
+use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::sync::Arc;
-use url::Url;
 
-use super::answer::{broken, decoded, item, nonsense, refusal};
-use super::options::{GithubOptions, GithubSetupError, Setting};
-use super::transport::{Answer, Broken, LogAnswer, Transport};
+use super::answer::{decoded, item, nonsense, refusal, unanswered};
+use super::budget::Errand;
+use super::call::{Caller, Opened, Read, Unanswered};
+use super::client::GithubClient;
+use super::credential::Use;
+use super::etags::Kept;
+use super::options::{GithubOptions, GithubSetupError, Setting, is_loopback};
+use super::transport::Answer;
 use super::wire;
-use crate::clock::{Clock, Millis};
+use crate::clock::Millis;
 use crate::connector::ConnectorError;
 
 /// Rows asked for per page, the most that the interface gives.
 const PER_PAGE: usize = 100;
 
-/// One repository's interface.
+/// One repository's interface. A clone is the same one.
+#[derive(Clone)]
 pub(super) struct Api {
-    transport: Transport,
-    pub(super) setting: Setting,
-    pub(super) owner: String,
-    pub(super) name: String,
-    expected: Option<String>,
-    clock: Arc<dyn Clock>,
+    pub(super) caller: Arc<Caller>,
+    pub(super) setting: Arc<Setting>,
+    pub(super) owner: Arc<str>,
+    pub(super) name: Arc<str>,
+    expected: Option<Arc<str>>,
+    errand: Errand,
+}
+
+/// A value that may have been read before.
+pub(super) struct Watched<T> {
+    pub(super) value: Arc<T>,
+    /// The provider says that it has not changed since.
+    pub(super) unchanged: bool,
 }
 
 impl Api {
-    pub(super) fn new(options: GithubOptions) -> Result<Self, GithubSetupError> {
+    pub(super) fn new(
+        client: &GithubClient,
+        options: GithubOptions,
+    ) -> Result<Self, GithubSetupError> {
         let setting = Setting::check(&options)?;
-        let transport = Transport::new(&options, &setting)?;
+        let http = client.http(is_loopback(&setting.api))?;
+        let base = &setting.api_text;
+        let caller = Caller::new(client, http, base, options.credential, options.deadline);
         Ok(Self {
-            transport,
-            setting,
-            owner: options.owner,
-            name: options.name,
-            expected: options.expected_repository_id,
-            clock: options.clock,
+            caller: Arc::new(caller),
+            setting: Arc::new(setting),
+            owner: options.owner.into(),
+            name: options.name.into(),
+            expected: options.expected_repository_id.map(Arc::from),
+            errand: Errand::Watch,
         })
     }
 
+    /// The same interface for calls that go before those of lesser errands when the budget is short.
+    pub(super) fn on(&self, errand: Errand) -> Self {
+        Self {
+            errand,
+            ..self.clone()
+        }
+    }
+
     pub(super) fn now(&self) -> Millis {
-        self.clock.now()
+        self.caller.client().now()
     }
 
     /// `owner/name`, for messages.
@@ -53,24 +80,107 @@ impl Api {
         format!("/repos/{}/{}{tail}", self.owner, self.name)
     }
 
-    fn address(&self, path: &str) -> String {
+    pub(super) fn address(&self, path: &str) -> String {
         let path = path.split('?').next().unwrap_or_default();
         format!("{}{path}", self.setting.api_text)
     }
 
     /// The error that an answer with another status than hoped for is.
     pub(super) fn refused(&self, action: &str, tail: &str, answer: &Answer) -> ConnectorError {
-        let address = self.address(&self.path(tail));
-        refusal(action, &address, answer, self.now())
+        self.refused_at(action, &self.path(tail), answer)
     }
 
-    /// Reads once and gives any answer, after at most one redirect to the same repository under its number.
+    /// [`Self::refused`] by the whole path.
+    pub(super) fn refused_at(&self, action: &str, path: &str, answer: &Answer) -> ConnectorError {
+        refusal(action, &self.address(path), answer, self.now())
+    }
+
+    /// Reads and gives any answer, after at most one redirect to the same repository under its number.
     pub(super) async fn answer(&self, action: &str, tail: &str) -> Result<Answer, ConnectorError> {
-        let path = self.path(tail);
-        let answer = self.send(action, Method::GET, &path, None).await?;
-        match self.moved_to(&answer) {
-            Some(path) => self.send(action, Method::GET, &path, None).await,
-            None => Ok(answer),
+        let read = self.fetch(action, &self.path(tail), None).await?;
+        Ok(read.answer)
+    }
+
+    async fn fetch(
+        &self,
+        action: &str,
+        path: &str,
+        kind: Option<TypeId>,
+    ) -> Result<Read, ConnectorError> {
+        let read = self.read_at(action, path, kind).await?;
+        match self.moved_to(&read.answer) {
+            Some(path) => self.read_at(action, &path, kind).await,
+            None => Ok(read),
+        }
+    }
+
+    async fn read_at(
+        &self,
+        action: &str,
+        path: &str,
+        kind: Option<TypeId>,
+    ) -> Result<Read, ConnectorError> {
+        let read = self.caller.read(self.errand, path, kind).await;
+        read.map_err(|error| unanswered(action, &self.address(path), error))
+    }
+
+    /// Reads a value that may have been read before and be unchanged. `understand` gives the value of a complete answer with
+    /// status 200 and about how many bytes it takes. Any other answer is given back as it is.
+    pub(super) async fn watched<T: Any + Send + Sync>(
+        &self,
+        action: &str,
+        path: &str,
+        understand: impl FnOnce(&Answer) -> Result<(T, usize), ConnectorError>,
+    ) -> Result<Result<Watched<T>, Answer>, ConnectorError> {
+        let Read { answer, key, known } = self.fetch(action, path, Some(TypeId::of::<T>())).await?;
+        if let Some(known) = known.filter(|_| answer.status == StatusCode::NOT_MODIFIED)
+            && let Ok(value) = known.value.downcast::<T>()
+        {
+            let unchanged = true;
+            return Ok(Ok(Watched { value, unchanged }));
+        }
+        // Break it: keep answers of any status; `only_a_complete_200_is_ever_replayed` then fails.
+        if answer.status != StatusCode::OK {
+            return Ok(Err(answer));
+        }
+        let (value, weight) = understand(&answer)?;
+        let value = Arc::new(value);
+        if let (Some(key), Some(etag)) = (key, answer.header("etag")) {
+            let kept = Kept {
+                etag: etag.to_owned(),
+                value: Arc::<T>::clone(&value),
+            };
+            self.caller.client().etags().put(key, kept, weight);
+        }
+        let unchanged = false;
+        Ok(Ok(Watched { value, unchanged }))
+    }
+
+    /// [`Self::watched`] within the repository, where any status other than 200 is an error.
+    pub(super) async fn watched_here<T: Any + Send + Sync>(
+        &self,
+        action: &str,
+        tail: &str,
+        understand: impl FnOnce(&Answer) -> Result<(T, usize), ConnectorError>,
+    ) -> Result<Watched<T>, ConnectorError> {
+        let read = self.watched(action, &self.path(tail), understand).await?;
+        read.map_err(|answer| self.refused(action, tail, &answer))
+    }
+
+    /// [`Self::watched_here`], or nothing when the provider says 404 and the repository itself can be seen.
+    pub(super) async fn watched_if_present<T: Any + Send + Sync>(
+        &self,
+        action: &str,
+        tail: &str,
+        understand: impl FnOnce(&Answer) -> Result<(T, usize), ConnectorError>,
+    ) -> Result<Option<Watched<T>>, ConnectorError> {
+        match self.watched(action, &self.path(tail), understand).await? {
+            Ok(watched) => Ok(Some(watched)),
+            Err(answer) if answer.status == StatusCode::NOT_FOUND => {
+                self.confirm_repository(action).await?;
+                Ok(None)
+            }
+            Err(answer) => Err(self.refused(action, tail, &answer)),
         }
     }
 
@@ -114,25 +224,12 @@ impl Api {
         list: Option<&str>,
         page: u32,
     ) -> Result<(Vec<Value>, bool), ConnectorError> {
-        let separator = if tail.contains('?') { '&' } else { '?' };
-        let tail = format!("{tail}{separator}per_page={PER_PAGE}&page={page}");
+        let tail = page_tail(tail, page);
         let answer = self.answer(action, &tail).await?;
         if answer.status != StatusCode::OK {
             return Err(self.refused(action, &tail, &answer));
         }
-        let mut value: Value = decoded(action, &answer.body)?;
-        let items = match list {
-            Some(member) => value.get_mut(member).map(Value::take),
-            None => Some(value),
-        };
-        let Some(Value::Array(items)) = items else {
-            return Err(nonsense(action, "there is no list in it"));
-        };
-        let linked = answer
-            .header("link")
-            .is_some_and(|link| link.contains("rel=\"next\""));
-        let more = !items.is_empty() && (linked || items.len() >= PER_PAGE);
-        Ok((items, more))
+        listed(action, list, &answer)
     }
 
     /// Reads a whole list. A list that has not ended after `pages` pages is an error.
@@ -151,10 +248,7 @@ impl Api {
                 return Ok(all);
             }
         }
-        Err(ConnectorError::Refused {
-            action: action.to_owned(),
-            reason: format!("the list has not ended after {pages} pages of {PER_PAGE}"),
-        })
+        Err(endless(action, pages))
     }
 
     /// Reads a whole list in which every item must be understood.
@@ -169,18 +263,23 @@ impl Api {
         items.into_iter().map(|value| item(action, value)).collect()
     }
 
-    /// Asks for a change, exactly once. A redirect is an answer like any other.
+    /// Asks for a change. A redirect is an answer like any other.
     pub(super) async fn change(
         &self,
+        task: Use,
         method: Method,
         tail: &str,
         body: Option<&Value>,
-    ) -> Result<Answer, Broken> {
+    ) -> Result<Answer, Unanswered> {
         let body = body.map(Value::to_string);
-        self.transport.send(method, &self.path(tail), body).await
+        let path = self.path(tail);
+        let errand = self.errand;
+        self.caller
+            .change(errand, task, &method, &path, body.as_deref())
+            .await
     }
 
-    /// [`Self::change`] for a change whose lost answer needs no word of its own.
+    /// [`Self::change`] with the proposer's token, for a change whose lost answer needs no word of its own.
     pub(super) async fn change_or_unreachable(
         &self,
         action: &str,
@@ -188,49 +287,52 @@ impl Api {
         tail: &str,
         body: Option<&Value>,
     ) -> Result<Answer, ConnectorError> {
-        let answer = self.change(method, tail, body).await;
-        answer.map_err(|error| ConnectorError::Unreachable {
-            action: action.to_owned(),
-            address: self.address(&self.path(tail)),
-            reason: error.to_string(),
-        })
+        let answer = self.change(Use::Propose, method, tail, body).await;
+        answer.map_err(|error| unanswered(action, &self.address(&self.path(tail)), error))
     }
 
-    /// Asks for a log, of which at most `cap` bytes are kept when it comes at once.
-    pub(super) async fn log(
-        &self,
-        action: &str,
-        tail: &str,
-        cap: usize,
-    ) -> Result<LogAnswer, ConnectorError> {
+    /// Asks for something large.
+    pub(super) async fn open(&self, action: &str, tail: &str) -> Result<Opened, ConnectorError> {
         let path = self.path(tail);
-        let sent = self.transport.send_for_log(&path, cap).await;
-        sent.map_err(|error| broken(action, &self.address(&path), &error))
+        let opened = self.caller.open(self.errand, &path).await;
+        opened.map_err(|error| unanswered(action, &self.address(&path), error))
     }
 
-    /// Fetches a link without the credential.
-    pub(super) async fn link(
-        &self,
-        action: &str,
-        link: Url,
-        cap: usize,
-    ) -> Result<LogAnswer, ConnectorError> {
-        let host = link.host_str().unwrap_or_default().to_owned();
-        let fetched = self.transport.fetch_link(link, cap).await;
-        fetched.map_err(|error| broken(action, &host, &error))
+    /// The path of the repository by its registered number, or by its name when it is not registered yet.
+    pub(super) fn registered_path(&self) -> String {
+        match &self.expected {
+            Some(number) => format!("/repositories/{number}"),
+            None => self.path(""),
+        }
     }
 
-    /// The repository as it is.
+    /// The registered number.
+    pub(super) fn registered_number(&self) -> Option<u64> {
+        self.expected.as_deref()?.parse().ok()
+    }
+
+    /// The repository that has the name now: whatever is changed is changed there.
     pub(super) async fn repository(&self) -> Result<wire::Repository, ConnectorError> {
         self.read(&format!("reading repository {}", self.full_name()), "")
             .await
+    }
+
+    /// Reads at a path that is not below the repository's name, and gives any answer.
+    pub(super) async fn outside(&self, action: &str, path: &str) -> Result<Answer, ConnectorError> {
+        let read = self.read_at(action, path, None).await?;
+        Ok(read.answer)
+    }
+
+    /// The registered number of the repository.
+    pub(super) fn number(&self) -> Option<&str> {
+        self.expected.as_deref()
     }
 
     /// Fails unless the repository can be seen and still is the registered one. Names can be given away; numbers cannot.
     pub(super) async fn confirm_repository(&self, action: &str) -> Result<(), ConnectorError> {
         let found = self.repository().await?.id.map(|id| id.to_string());
         match &self.expected {
-            Some(expected) if found.as_ref() != Some(expected) => Err(ConnectorError::Refused {
+            Some(expected) if found.as_deref() != Some(expected) => Err(ConnectorError::Refused {
                 action: action.to_owned(),
                 reason: format!(
                     "{} is now repository number {}, but {expected} was registered; register it again",
@@ -240,17 +342,6 @@ impl Api {
             }),
             _ => Ok(()),
         }
-    }
-
-    async fn send(
-        &self,
-        action: &str,
-        method: Method,
-        path: &str,
-        body: Option<String>,
-    ) -> Result<Answer, ConnectorError> {
-        let sent = self.transport.send(method, path, body).await;
-        sent.map_err(|error| broken(action, &self.address(path), &error))
     }
 
     /// The path that a 301 names, when it stays on the interface's own origin and names the registered repository by number.
@@ -276,5 +367,46 @@ impl Api {
             Some(query) => format!("{path}?{query}"),
             None => path.to_owned(),
         })
+    }
+}
+
+/// The tail of a page's path. Pages are numbered under the configured base: links to next pages are never followed, since
+/// servers behind another address write their own into them.
+pub(super) fn page_tail(tail: &str, page: u32) -> String {
+    let separator = if tail.contains('?') { '&' } else { '?' };
+    format!("{tail}{separator}per_page={PER_PAGE}&page={page}")
+}
+
+/// The items of a page and whether another page may follow.
+pub(super) fn listed(
+    action: &str,
+    list: Option<&str>,
+    answer: &Answer,
+) -> Result<(Vec<Value>, bool), ConnectorError> {
+    let mut value: Value = decoded(action, &answer.body)?;
+    let items = match list {
+        Some(member) => value.get_mut(member).map(Value::take),
+        None => Some(value),
+    };
+    let Some(Value::Array(items)) = items else {
+        return Err(nonsense(action, "there is no list in it"));
+    };
+    let more = more_may_follow(answer, items.len());
+    Ok((items, more))
+}
+
+/// Whether a page of so many items may have a successor.
+pub(super) fn more_may_follow(answer: &Answer, items: usize) -> bool {
+    let linked = answer
+        .header("link")
+        .is_some_and(|link| link.contains("rel=\"next\""));
+    items > 0 && (linked || items >= PER_PAGE)
+}
+
+/// The error that a list without an end is.
+pub(super) fn endless(action: &str, pages: u32) -> ConnectorError {
+    ConnectorError::Refused {
+        action: action.to_owned(),
+        reason: format!("the list has not ended after {pages} pages of {PER_PAGE}"),
     }
 }

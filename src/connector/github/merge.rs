@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::answer::{limited_until, words};
 use super::api::Api;
+use super::call::Unanswered;
+use super::credential::Use;
 use super::transport::Answer;
 use super::wire;
 use crate::change::Oid;
@@ -25,9 +27,15 @@ pub(super) async fn merge(api: &Api, order: &MergeOrder) -> MergeAnswer {
 async fn ask(api: &Api, pull_request: u64, body: &Value) -> MergeAnswer {
     let tail = format!("/pulls/{pull_request}/merge");
     // Break it: send again on a failure; `a_merge_is_sent_once_whatever_is_answered` then fails.
-    match api.change(Method::PUT, &tail, Some(body)).await {
+    match api
+        .change(Use::Execute, Method::PUT, &tail, Some(body))
+        .await
+    {
         Ok(answer) => meaning(&answer, api.now()),
-        Err(error) => MergeAnswer::Ambiguous(error.to_string()),
+        Err(Unanswered::Broken(error)) => MergeAnswer::Ambiguous(error.to_string()),
+        // Neither sent nor, with an answer that is a limit, carried out.
+        Err(Unanswered::Limited(wait)) => MergeAnswer::Limited(wait.until),
+        Err(Unanswered::NoToken(error)) => MergeAnswer::CredentialExpired(error.to_string()),
     }
 }
 

@@ -1,12 +1,27 @@
 //! The connector for repositories hosted on GitHub or on a server that speaks its REST interface.
 //!
-//! Own calls and own tolerant readings of the answers; octocrab only carries the credential. Nothing is retried, followed,
-//! cached or guessed here: what to do about a failure is the worker's business.
+//! Own calls and own tolerant readings of the answers (why: `docs/decisions/002-own-transport.md`). A read that came to
+//! nothing is repeated within its deadline, and what is only watched may be read again for nothing while it is unchanged.
+//! Nothing is guessed, and a change is never repeated: what to do about a failure is the worker's business.
+//!
+//! A call passes down these modules: what is wanted (`runs`, `pulls`, `live`, …) → `api` (one repository: paths, pages, the
+//! one redirect) → `call` (token, budget, repetition, deadline) → `transport` (one request, one answer). `client` is what all
+//! repositories share.
 
+mod access;
 mod answer;
 mod api;
+pub mod app;
+pub mod budget;
+mod call;
 mod checks;
+mod client;
 mod commits;
+mod contents;
+pub mod credential;
+mod etags;
+mod job_log;
+mod jobs;
 mod landed;
 mod landing_place;
 mod live;
@@ -21,38 +36,63 @@ mod transport;
 mod trees;
 mod wire;
 
-pub use options::{GithubOptions, GithubSetupError};
+pub use access::reach;
+pub use client::GithubClient;
+pub use options::{GithubOptions, GithubSetupError, check_token};
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use secrecy::SecretString;
 
-use self::answer::required;
+use self::answer::{decoded, nonsense, required};
 use self::api::Api;
+use self::budget::Errand;
+use self::credential::Use;
 use super::{
     Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
     RepositoryView, RunView, RunsPage, Usage, WorkflowView,
 };
 use crate::approve::Binding;
 use crate::change::Oid;
+use crate::clock::Clock;
 use crate::execute::{MergeAnswer, MergeOrder};
 use crate::id::ExecutionId;
 use crate::reconcile::{LandedView, LiveView};
 
-/// One repository on GitHub with the token that acts there.
+/// How long a token must last that git is given: a fetch of a large repository takes its time.
+const GIT_TOKEN_LASTS: Duration = Duration::from_secs(15 * 60);
+
+/// One repository on GitHub with the credential that acts there.
 pub struct GithubConnector {
+    /// For watching.
     api: Api,
-    token: SecretString,
+    /// For proposing.
+    proposing: Api,
+    /// For merging.
+    merging: Api,
 }
 
 impl GithubConnector {
-    /// Checks the options and makes the connector; nothing is sent yet. To be called inside a tokio runtime, whose end is
-    /// the connector's end.
+    /// Checks the options and makes the connector; nothing is sent yet.
     ///
     /// # Errors
-    /// An address, name, token or deadline that cannot be used, no runtime, or no root certificates.
-    pub fn new(options: GithubOptions) -> Result<Self, GithubSetupError> {
-        let token = options.token.clone();
-        Api::new(options).map(|api| Self { api, token })
+    /// An address, name, number or deadline that cannot be used, or no root certificates.
+    pub fn new(client: &GithubClient, options: GithubOptions) -> Result<Self, GithubSetupError> {
+        let api = Api::new(client, options)?;
+        Ok(Self {
+            proposing: api.on(Errand::Propose),
+            merging: api.on(Errand::Merge),
+            api,
+        })
+    }
+
+    /// The same with a client of its own: for a process that talks to one repository.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn alone(options: GithubOptions, clock: Arc<dyn Clock>) -> Result<Self, GithubSetupError> {
+        Self::new(&GithubClient::of_system(clock), options)
     }
 }
 
@@ -62,32 +102,48 @@ impl Connector for GithubConnector {
         &self.api.setting.host
     }
 
-    async fn git_remote(&self, _: GitUse) -> Result<GitRemote, ConnectorError> {
+    async fn git_remote(&self, purpose: GitUse) -> Result<GitRemote, ConnectorError> {
         let setting = &self.api.setting;
+        let task = match purpose {
+            GitUse::Fetch => Use::Read,
+            GitUse::Push => Use::Propose,
+        };
+        let token = if setting.git_over_http {
+            let token = self.api.caller.token(task, GIT_TOKEN_LASTS).await?;
+            Some(token.secret)
+        } else {
+            None
+        };
         Ok(GitRemote {
             url: format!("{}/{}.git", setting.git_text, self.api.full_name()),
-            token: setting.git_over_http.then(|| self.token.clone()),
+            token,
         })
     }
 
     fn usage(&self) -> Usage {
-        Usage::default()
+        self.api.caller.usage()
     }
 
     async fn access(&self) -> Result<Access, ConnectorError> {
-        Ok(Access::default())
+        let token = self.api.caller.token(Use::Read, Duration::ZERO).await?;
+        access::access(&self.api, access::Form::of(&token.secret)).await
     }
 
     async fn repository(&self) -> Result<RepositoryView, ConnectorError> {
         let action = format!("reading repository {}", self.api.full_name());
-        let repository = self.api.repository().await?;
-        Ok(RepositoryView {
-            id: required(&action, "id", repository.id)?.to_string(),
-            full_name: required(&action, "full_name", repository.full_name)?,
-            default_branch: required(&action, "default_branch", repository.default_branch)?,
-            archived: repository.archived.unwrap_or(false),
-            disabled: repository.disabled.unwrap_or(false),
-        })
+        let registered = self.api.registered_number();
+        let path = self.api.registered_path();
+        let understand = |answer: &transport::Answer| {
+            let found = described(&action, decoded(&action, &answer.body)?)?;
+            if registered.is_some_and(|number| number.to_string() != found.id) {
+                return Err(nonsense(&action, "it is about another repository"));
+            }
+            Ok((found, std::mem::size_of::<RepositoryView>()))
+        };
+        match self.api.watched(&action, &path, understand).await? {
+            Ok(watched) => Ok((*watched.value).clone()),
+            Err(answer) => Err(self.api.refused_at(&action, &path, &answer)),
+        }
     }
 
     async fn runs(&self, page: u32) -> Result<RunsPage, ConnectorError> {
@@ -99,7 +155,7 @@ impl Connector for GithubConnector {
     }
 
     async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError> {
-        runs::workflows(&self.api).await
+        contents::workflows(&self.api).await
     }
 
     async fn file(
@@ -108,43 +164,43 @@ impl Connector for GithubConnector {
         path: &str,
         cap: usize,
     ) -> Result<Option<Vec<u8>>, ConnectorError> {
-        runs::file(&self.api, branch, path, cap).await
+        contents::file(&self.api, branch, path, cap).await
     }
 
     async fn rerun_failed(&self, run: u64) -> Result<(), ConnectorError> {
-        runs::rerun_failed(&self.api, run).await
+        runs::rerun_failed(&self.proposing, run).await
     }
 
     async fn jobs(&self, run: u64, attempt: u64) -> Result<Vec<JobView>, ConnectorError> {
-        runs::jobs(&self.api, run, attempt).await
+        jobs::jobs(&self.api, run, attempt).await
     }
 
     async fn job_log(&self, job: u64, cap: usize) -> Result<JobLog, ConnectorError> {
-        runs::job_log(&self.api, job, cap).await
+        job_log::job_log(&self.api, job, cap).await
     }
 
     async fn branch(&self, name: &str) -> Result<Option<Oid>, ConnectorError> {
-        refs::branch(&self.api, name).await
+        refs::watched_branch(&self.api, name).await
     }
 
     async fn find_pull(&self, head_ref: &str) -> Result<Option<PullView>, ConnectorError> {
-        pulls::find(&self.api, head_ref).await
+        pulls::find(&self.proposing, head_ref).await
     }
 
     async fn open_pull(&self, pull: &NewPull) -> Result<PullView, ConnectorError> {
-        pulls::open(&self.api, pull).await
+        pulls::open(&self.proposing, pull).await
     }
 
     async fn pull(&self, number: u64) -> Result<PullView, ConnectorError> {
-        pulls::pull(&self.api, number).await
+        pulls::pull(&self.proposing, number).await
     }
 
     async fn live(&self, binding: &Binding) -> Result<LiveView, ConnectorError> {
-        live::live(&self.api, binding).await
+        live::live(&self.merging, binding).await
     }
 
     async fn merge(&self, order: &MergeOrder) -> Result<MergeAnswer, ConnectorError> {
-        Ok(merge::merge(&self.api, order).await)
+        Ok(merge::merge(&self.merging, order).await)
     }
 
     async fn landed(
@@ -152,14 +208,24 @@ impl Connector for GithubConnector {
         binding: &Binding,
         execution: &ExecutionId,
     ) -> Result<LandedView, ConnectorError> {
-        landed::landed(&self.api, binding, execution).await
+        landed::landed(&self.merging, binding, execution).await
     }
 
     async fn close_pull(&self, number: u64, comment: &str) -> Result<(), ConnectorError> {
-        pulls::close(&self.api, number, comment).await
+        pulls::close(&self.proposing, number, comment).await
     }
 
     async fn delete_branch(&self, name: &str) -> Result<(), ConnectorError> {
-        refs::delete(&self.api, name).await
+        refs::delete(&self.proposing, name).await
     }
+}
+
+fn described(action: &str, repository: wire::Repository) -> Result<RepositoryView, ConnectorError> {
+    Ok(RepositoryView {
+        id: required(action, "id", repository.id)?.to_string(),
+        full_name: required(action, "full_name", repository.full_name)?,
+        default_branch: required(action, "default_branch", repository.default_branch)?,
+        archived: repository.archived.unwrap_or(false),
+        disabled: repository.disabled.unwrap_or(false),
+    })
 }

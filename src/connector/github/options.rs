@@ -4,11 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderValue;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
 
-use crate::clock::Clock;
+use super::credential::TokenSource;
 
 /// What a [`super::GithubConnector`] is made from. The three bases are separate because enterprise servers put them in
 /// different places; none is derived from another.
@@ -24,17 +23,15 @@ pub struct GithubOptions {
     pub owner: String,
     /// Name of the repository.
     pub name: String,
-    /// The credential. It is sent to `api_url` only and handed out for `git_url`.
-    pub token: SecretString,
+    /// Where tokens come from. They are sent to `api_url` only and handed out for `git_url`.
+    pub credential: Arc<dyn TokenSource>,
     /// The repository's number as registered; without it no redirect is ever followed.
     pub expected_repository_id: Option<String>,
-    /// How long one request may take, its whole answer included.
+    /// How long one call may take, its whole answer and every repetition included.
     pub deadline: Duration,
-    /// Tells the present when a limit says how long to wait.
-    pub clock: Arc<dyn Clock>,
 }
 
-/// Shows everything but the credential.
+/// Shows everything; of the credential only which one it is.
 impl fmt::Debug for GithubOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GithubOptions")
@@ -43,9 +40,10 @@ impl fmt::Debug for GithubOptions {
             .field("git_url", &self.git_url)
             .field("owner", &self.owner)
             .field("name", &self.name)
+            .field("credential", &self.credential.identity())
             .field("expected_repository_id", &self.expected_repository_id)
             .field("deadline", &self.deadline)
-            .finish_non_exhaustive()
+            .finish()
     }
 }
 
@@ -77,6 +75,14 @@ pub enum GithubSetupError {
         "setting up the GitHub connector: the token is empty or has spaces, line ends or other characters that a header cannot carry; set its variable to the token alone"
     )]
     Token,
+    /// A repository number that is none.
+    #[error(
+        "setting up the GitHub connector: {found:?} is not the number of a repository; register the project again"
+    )]
+    RepositoryNumber {
+        /// What was given.
+        found: String,
+    },
     /// A deadline of zero.
     #[error("setting up the GitHub connector: the deadline of a call must be longer than zero")]
     Deadline,
@@ -108,10 +114,12 @@ impl Setting {
     pub(super) fn check(options: &GithubOptions) -> Result<Self, GithubSetupError> {
         check_name("owner", &options.owner)?;
         check_name("name", &options.name)?;
-        let token = options.token.expose_secret();
-        let sendable = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
-        if !sendable || HeaderValue::from_str(token).is_err() {
-            return Err(GithubSetupError::Token);
+        if let Some(number) = &options.expected_repository_id
+            && (number.parse::<u64>().is_err() || number.starts_with('+'))
+        {
+            return Err(GithubSetupError::RepositoryNumber {
+                found: number.chars().take(40).collect(),
+            });
         }
         if options.deadline.is_zero() {
             return Err(GithubSetupError::Deadline);
@@ -133,6 +141,18 @@ impl Setting {
     }
 }
 
+/// Refuses a token that no header can carry, before it is stored or used.
+///
+/// # Errors
+/// It is empty, or has spaces, line ends or characters outside ASCII.
+pub fn check_token(token: &SecretString) -> Result<(), GithubSetupError> {
+    let token = token.expose_secret();
+    if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
+    Err(GithubSetupError::Token)
+}
+
 fn trimmed(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
@@ -151,7 +171,11 @@ fn check_name(which: &'static str, found: &str) -> Result<(), GithubSetupError> 
     })
 }
 
-fn check_base(which: &'static str, text: &str, schemes: &[&str]) -> Result<Url, GithubSetupError> {
+pub(super) fn check_base(
+    which: &'static str,
+    text: &str,
+    schemes: &[&str],
+) -> Result<Url, GithubSetupError> {
     let refuse = |address: String, reason: &str| {
         Err(GithubSetupError::Address {
             which,

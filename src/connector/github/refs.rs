@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 
-use super::answer::{nonsense, object_id, words};
+use super::answer::{decoded, nonsense, object_id, words};
 use super::api::Api;
 use super::path::{branch_tail, check_branch};
 use super::wire;
@@ -12,21 +12,37 @@ use crate::connector::ConnectorError;
 /// Only branches under this prefix are ours to delete.
 const OWN_BRANCHES: &str = "caretaker/";
 
-/// The commit that a branch points at, if it exists.
+/// The commit that a branch points at, if it exists, read afresh.
 pub(super) async fn branch(api: &Api, name: &str) -> Result<Option<Oid>, ConnectorError> {
+    let (action, tail) = reading(api, name)?;
+    let found: Option<wire::Reference> = api.read_if_present(&action, &tail).await?;
+    found.map(|found| target(&action, name, found)).transpose()
+}
+
+/// The same for watching: what was read before counts while the provider says that it is unchanged.
+pub(super) async fn watched_branch(api: &Api, name: &str) -> Result<Option<Oid>, ConnectorError> {
+    let (action, tail) = reading(api, name)?;
+    let watched = api
+        .watched_if_present(&action, &tail, |answer| {
+            let found = target(&action, name, decoded(&action, &answer.body)?)?;
+            Ok((found, std::mem::size_of::<Oid>()))
+        })
+        .await?;
+    Ok(watched.map(|watched| *watched.value))
+}
+
+/// What is done, and the tail of its path.
+fn reading(api: &Api, name: &str) -> Result<(String, String), ConnectorError> {
     let action = format!("reading branch {name} of {}", api.full_name());
     check_branch(&action, name)?;
-    let tail = format!("/git/ref/heads/{}", branch_tail(name));
-    let Some(reference) = api
-        .read_if_present::<wire::Reference>(&action, &tail)
-        .await?
-    else {
-        return Ok(None);
-    };
+    Ok((action, format!("/git/ref/heads/{}", branch_tail(name))))
+}
+
+fn target(action: &str, name: &str, reference: wire::Reference) -> Result<Oid, ConnectorError> {
     // Servers have answered with a reference that merely starts with the name.
     if reference.name.as_deref() != Some(&format!("refs/heads/{name}")) {
         return Err(nonsense(
-            &action,
+            action,
             &format!(
                 "it is about {:?}, another reference",
                 reference.name.unwrap_or_default()
@@ -35,9 +51,9 @@ pub(super) async fn branch(api: &Api, name: &str) -> Result<Option<Oid>, Connect
     }
     let target = reference.object.unwrap_or_default();
     if target.kind.as_deref() != Some("commit") {
-        return Err(nonsense(&action, "the branch does not point at a commit"));
+        return Err(nonsense(action, "the branch does not point at a commit"));
     }
-    object_id(&action, "object.sha", target.sha.as_deref()).map(Some)
+    object_id(action, "object.sha", target.sha.as_deref())
 }
 
 /// Like [`branch`] for one that must exist.

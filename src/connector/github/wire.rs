@@ -1,8 +1,63 @@
 //! The provider's answers as far as they are read. Every member may be missing or null, words are open, and what is needed
 //! is demanded where it is used.
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+/// A member as far as it is what it should be: one of another kind is as good as missing.
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).ok())
+}
+
+/// An item of a list that must not be lost for the sake of an odd one.
+#[derive(Debug)]
+pub(super) enum Item<T> {
+    /// It was understood.
+    Plain(T),
+    /// It was not.
+    Odd {
+        /// Its number, where it has one.
+        id: Option<u64>,
+        /// What is wrong with it.
+        fault: String,
+    },
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Item<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let id = value.get("id").and_then(Value::as_u64);
+        Ok(match serde_json::from_value(value) {
+            Ok(item) => Self::Plain(item),
+            Err(fault) => Self::Odd {
+                id,
+                fault: fault.to_string(),
+            },
+        })
+    }
+}
+
+/// One page of `GET actions/runs`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Runs {
+    pub(super) workflow_runs: Vec<Item<Run>>,
+}
+
+/// One page of a run's jobs.
+#[derive(Debug, Deserialize)]
+pub(super) struct Jobs {
+    pub(super) jobs: Vec<Item<Job>>,
+}
+
+/// One page of `GET actions/workflows`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Workflows {
+    pub(super) workflows: Vec<Item<Workflow>>,
+}
 
 /// `GET /repos/{owner}/{repo}`.
 #[derive(Debug, Default, Deserialize)]
@@ -22,6 +77,7 @@ pub(super) struct Repository {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RepositoryMention {
+    #[serde(deserialize_with = "lenient")]
     pub(super) id: Option<u64>,
 }
 
@@ -69,22 +125,35 @@ pub(super) struct FileRow {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Run {
+    #[serde(deserialize_with = "lenient")]
     pub(super) id: Option<u64>,
-    #[serde(rename = "run_attempt")]
+    #[serde(rename = "run_attempt", deserialize_with = "lenient")]
     pub(super) attempt: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) workflow_id: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) name: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) event: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) head_branch: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) head_sha: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) repository: Option<RepositoryMention>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) head_repository: Option<RepositoryMention>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) status: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) conclusion: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) created_at: Option<String>,
-    #[serde(rename = "run_started_at")]
+    #[serde(rename = "run_started_at", deserialize_with = "lenient")]
     pub(super) started_at: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) updated_at: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) html_url: Option<String>,
 }
 
@@ -92,9 +161,13 @@ pub(super) struct Run {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Workflow {
+    #[serde(deserialize_with = "lenient")]
     pub(super) id: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) name: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) path: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) state: Option<String>,
 }
 
@@ -113,17 +186,23 @@ pub(super) struct Content {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Job {
+    #[serde(deserialize_with = "lenient")]
     pub(super) id: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) name: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) conclusion: Option<String>,
-    pub(super) steps: Option<Vec<Step>>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) steps: Option<Vec<Item<Step>>>,
 }
 
 /// A step of a job.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Step {
+    #[serde(deserialize_with = "lenient")]
     pub(super) status: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     pub(super) conclusion: Option<String>,
 }
 

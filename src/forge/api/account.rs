@@ -3,15 +3,19 @@
 use serde_json::json;
 
 use super::super::render;
-use super::super::state::{Shared, TOKEN_OWNER};
+use super::super::state::{Grant, Shared, TOKEN_OWNER};
 use super::{Answer, Call, Credentials, RATE_LIMIT, Refusal, Reply};
 
 /// `GET /user`
 pub(crate) fn user(shared: &Shared, call: &Call) -> Answer {
-    if call.credentials == Credentials::Right {
-        Ok(Reply::ok(render::private_user(&shared.url, TOKEN_OWNER)))
-    } else {
-        Err(Refusal::new(401, "Requires authentication"))
+    match &call.credentials {
+        Credentials::Token(token) if !matches!(token.grant, Grant::Installation { .. }) => {
+            Ok(Reply::ok(render::private_user(&shared.url, TOKEN_OWNER)))
+        }
+        Credentials::Token(_) | Credentials::App(_) => {
+            Err(Refusal::new(403, "Resource not accessible by integration"))
+        }
+        _ => Err(Refusal::new(401, "Requires authentication")),
     }
 }
 

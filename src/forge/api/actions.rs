@@ -4,7 +4,7 @@ use super::super::render;
 use super::super::state::{Attempt, Job, Repository, RepositoryState, Run};
 use super::paging::{Page, counted, linked};
 use super::routes::Scene;
-use super::{Answer, Body, Refusal, Reply};
+use super::{Answer, Body, Refusal, Reply, kept};
 
 /// With any filter the list ends here and `total_count` knows no more.
 const FILTERED: usize = 1_000;
@@ -13,6 +13,10 @@ const FILTERED: usize = 1_000;
 /// statuses and conclusions alike.
 pub(crate) fn list(scene: Scene<'_>, workflow: Option<&str>) -> Answer {
     let state = scene.repository.current()?;
+    kept(scene, &state, || listed(scene, &state, workflow))
+}
+
+fn listed(scene: Scene<'_>, state: &RepositoryState, workflow: Option<&str>) -> Answer {
     let wanted = |name: &str| scene.call.query_value(name).map(str::to_owned);
     let (branch, event, status, sha) = (
         wanted("branch"),
@@ -47,7 +51,7 @@ pub(crate) fn list(scene: Scene<'_>, workflow: Option<&str>) -> Answer {
     // Commits are read for the wanted page only.
     let mut rows = Vec::new();
     for run in Page::of(scene.call).part(&runs) {
-        rows.push(rendered_run(scene, &state, run, attempt_of(run, None)?)?);
+        rows.push(rendered_run(scene, state, run, attempt_of(run, None)?)?);
     }
     let reply = Reply::ok(serde_json::json!({"total_count": runs.len(), "workflow_runs": rows}));
     Ok(linked(
@@ -65,18 +69,14 @@ fn rendered_run(
     run: &Run,
     attempt: &Attempt,
 ) -> Result<serde_json::Value, Refusal> {
-    let git = &scene.repository.git;
-    let commit = match git.resolve(run.head_sha.as_str(), "commit")? {
-        Some(id) => Some(git.commit(&id)?),
-        None => None,
-    };
+    let commit = scene.repository.commit(&run.head_sha)?;
     Ok(render::run(
         &scene.shared.url,
         scene.repository.id,
         state,
         run,
         attempt,
-        commit.as_ref(),
+        commit.as_deref(),
     ))
 }
 

@@ -8,9 +8,10 @@ use super::super::state::{
     Account, Ending, MERGER, PullRequest, PullState, ReferenceUpdate, Repository, RepositoryState,
     TOKEN_OWNER,
 };
+use super::guards::merge_objection;
 use super::pulls::number_of;
 use super::routes::Scene;
-use super::{Answer, Refusal, Reply, text};
+use super::{Answer, Credentials, Refusal, Reply, text};
 
 /// How somebody wants a pull request merged.
 pub(crate) struct MergeRequest {
@@ -35,10 +36,44 @@ pub(crate) fn merge(scene: Scene<'_>, number: &str) -> Answer {
     };
     let mut state = scene.repository.current()?;
     let number = number_of(&state, number)?;
+    workflows_allowed(scene, &state, number)?;
     let landed = land(scene.repository, &mut state, number, &request)?;
     Ok(Reply::ok(
         json!({"sha": landed.as_str(), "merged": true, "message": "Pull Request successfully merged"}),
     ))
+}
+
+/// Refuses a token that may not touch workflow files where the pull request does.
+fn workflows_allowed(
+    scene: Scene<'_>,
+    state: &RepositoryState,
+    number: u64,
+) -> Result<(), Refusal> {
+    let Credentials::Token(token) = &scene.call.credentials else {
+        return Err(Refusal::not_found());
+    };
+    let Some(pull) = state.pull(number).filter(|pull| pull.is_open()) else {
+        return Ok(());
+    };
+    if token.may_write_workflows() {
+        return Ok(());
+    }
+    let comparison = scene.repository.pull_comparison(state, pull)?;
+    let is_workflow = |path: &&str| path.starts_with(".github/workflows/");
+    let touched = comparison
+        .files
+        .iter()
+        .flat_map(|file| [Some(file.path.as_str()), file.previous_path.as_deref()])
+        .flatten()
+        .find(is_workflow);
+    let (who, what) = token.workflow_refusal();
+    match touched {
+        None => Ok(()),
+        Some(path) => Err(Refusal::new(
+            403,
+            format!("refusing to allow {who} to create or update workflow `{path}` without {what}"),
+        )),
+    }
 }
 
 /// Merges, or says in GitHub's words why not. Only the head is pinned: nothing here looks at what the base was when
@@ -51,6 +86,16 @@ pub(crate) fn land(
 ) -> Result<ObjectId, Refusal> {
     let pull = state.pull(number).cloned().ok_or_else(Refusal::not_found)?;
     let tip = admissible(state, &pull, request)?;
+    // Break it: leave this out, and `forge::guards::a_merge_obeys_protection_and_rules` fails.
+    if let Some(objection) = merge_objection(
+        repository,
+        state,
+        &pull.base_ref,
+        &pull.head_sha,
+        &request.method,
+    )? {
+        return Err(Refusal::new(405, objection));
+    }
     let landed = match request.method.as_str() {
         "merge" => merge_commit(repository, state, &pull, &tip, request)?,
         "squash" => squash_commit(repository, &pull, &tip, request)?,

@@ -2,27 +2,40 @@
 
 mod account;
 mod actions;
+mod apps;
+mod assertion;
 mod checks;
 mod compare;
+mod contents;
 mod conversation;
+mod guards;
+mod headers;
 mod merge;
 mod objects;
 mod paging;
+mod permissions;
 mod pull_files;
 mod pulls;
 mod references;
 mod repositories;
 mod routes;
+mod workflows;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
+use axum::body::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::error::ForgeError;
-use super::state::Shared;
+use super::state::{App, KeptAnswer, RepositoryState, Shared, Token};
 
+pub(crate) use assertion::{is_assertion, signer};
+pub(crate) use guards::checked_commits;
 pub(crate) use merge::{MergeRequest, land};
+pub(crate) use permissions::{Level, allows};
 pub(crate) use pulls::{retarget, set_open};
+use routes::Scene;
 
 /// The only API version this forge speaks.
 const API_VERSION: &str = "2022-11-28";
@@ -44,16 +57,20 @@ pub(crate) struct Call {
     pub(crate) api_version: Option<String>,
     pub(crate) has_user_agent: bool,
     pub(crate) credentials: Credentials,
+    /// The wish for a form of installation tokens.
+    pub(crate) stateless_token: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
 /// Who asks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Credentials {
     #[default]
     None,
-    Wrong,
-    Right,
+    /// Whoever it is, this is the answer.
+    Refused(Refusal),
+    Token(Arc<Token>),
+    App(Arc<App>),
 }
 
 /// An answer before the headers that all answers share.
@@ -69,6 +86,8 @@ pub(crate) struct Reply {
 pub(crate) enum Body {
     Nothing,
     Json(Value),
+    /// JSON that is written already, with a number that follows from it.
+    Text(Bytes, u64),
     Raw(Vec<u8>),
 }
 
@@ -101,6 +120,20 @@ impl Reply {
             status: 204,
             headers: Vec::new(),
             body: Body::Nothing,
+        }
+    }
+
+    /// The same answer with its JSON written.
+    pub(crate) fn written(self) -> Self {
+        let Body::Json(value) = self.body else {
+            return self;
+        };
+        let text = value.to_string();
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Self {
+            body: Body::Text(Bytes::from(text), hasher.finish()),
+            ..self
         }
     }
 
@@ -158,6 +191,20 @@ impl From<ForgeError> for Refusal {
 }
 
 impl Call {
+    /// Whether it is answered in API version 2022-11-28.
+    pub(crate) fn is_old_version(&self) -> bool {
+        true
+    }
+
+    /// The parts of the path behind a repository; `None` for everything else.
+    pub(crate) fn behind_repository(&self) -> Option<Vec<&str>> {
+        let segments: Vec<&str> = self.segments.iter().map(String::as_str).collect();
+        match segments.as_slice() {
+            ["repos", _, _, rest @ ..] | ["repositories", _, rest @ ..] => Some(rest.to_vec()),
+            _ => None,
+        }
+    }
+
     /// A value of the query.
     pub(crate) fn query_value(&self, name: &str) -> Option<&str> {
         self.query
@@ -217,12 +264,40 @@ pub(crate) fn required_text(object: &Map<String, Value>, name: &str) -> Result<S
         .ok_or_else(missing)
 }
 
+/// An answer that depends on the repository's state alone, kept until that changes.
+pub(crate) fn kept(
+    scene: Scene<'_>,
+    state: &RepositoryState,
+    render: impl FnOnce() -> Answer,
+) -> Answer {
+    let request = format!("{:?}", (&scene.call.segments, &scene.call.query));
+    let answers = &scene.repository.answers;
+    let reply = |kept: KeptAnswer| Reply {
+        status: 200,
+        headers: kept.headers,
+        body: Body::Text(kept.text, kept.hash),
+    };
+    if let Some(known) = answers.get(&request, state.version) {
+        return Ok(reply(known));
+    }
+    let rendered = render()?.written();
+    if let (200, Body::Text(text, hash)) = (rendered.status, &rendered.body) {
+        let answer = KeptAnswer {
+            text: text.clone(),
+            hash: *hash,
+            headers: rendered.headers.clone(),
+        };
+        answers.keep(request, state.version, answer);
+    }
+    Ok(rendered)
+}
+
 /// Answers one request to the API.
 pub(crate) fn answer(shared: &Shared, call: &Call) -> Reply {
     let reply = admitted(call)
         .and_then(|()| routes::route(shared, call))
         .unwrap_or_else(|refusal| refusal.reply());
-    with_common_headers(shared, call, reply)
+    headers::complete(shared, call, reply)
 }
 
 /// What GitHub checks before it looks at the path.
@@ -245,44 +320,8 @@ fn admitted(call: &Call) -> Result<(), Refusal> {
             ),
         ));
     }
-    match call.credentials {
-        Credentials::Wrong => Err(Refusal::new(401, "Bad credentials")),
-        Credentials::None | Credentials::Right => Ok(()),
+    match &call.credentials {
+        Credentials::Refused(refusal) => Err(refusal.clone()),
+        _ => Ok(()),
     }
-}
-
-/// Rate limit, media type, request id and `ETag`; and 304 where the client has this very answer.
-fn with_common_headers(shared: &Shared, call: &Call, mut reply: Reply) -> Reply {
-    if let Body::Json(value) = &reply.body
-        && reply.status == 200
-        && call.method == "GET"
-    {
-        // GitHub's ETags differ from token to token: whoever changes the token fetches everything again.
-        let mut hasher = DefaultHasher::new();
-        (value.to_string(), &shared.token, &call.accept).hash(&mut hasher);
-        let tag = format!("W/\"{:016x}\"", hasher.finish());
-        if call.if_none_match.as_deref() == Some(tag.as_str()) {
-            reply.status = 304;
-            reply.body = Body::Nothing;
-        }
-        reply.headers.push(("etag", tag));
-    }
-    let free = reply.status == 304
-        || call
-            .segments
-            .first()
-            .is_some_and(|first| first == "rate_limit");
-    let used = shared.spend(u64::from(!free));
-    let request = shared.ids.next();
-    reply.headers.extend([
-        ("x-ratelimit-limit", RATE_LIMIT.to_string()),
-        ("x-ratelimit-remaining", (RATE_LIMIT - used).to_string()),
-        ("x-ratelimit-used", used.to_string()),
-        ("x-ratelimit-reset", ((shared.now)() + 3_600).to_string()),
-        ("x-ratelimit-resource", "core".to_owned()),
-        ("x-github-media-type", "github.v3; format=json".to_owned()),
-        ("x-github-api-version-selected", API_VERSION.to_owned()),
-        ("x-github-request-id", format!("FORGE:{request:X}")),
-    ]);
-    reply
 }

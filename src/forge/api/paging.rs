@@ -39,28 +39,12 @@ impl Page {
         self.number == 1
     }
 
-    /// The `Link` header, `None` when everything fits on one page. Like GitHub it names the repository by its number, so
-    /// that the links outlive a rename.
-    fn link(self, shared: &Shared, repository: u64, call: &Call, total: usize) -> Option<String> {
+    /// The `Link` header, `None` when everything fits on one page. `path` is the list's own.
+    fn link(self, shared: &Shared, path: &str, call: &Call, total: usize) -> Option<String> {
         let last = total.div_ceil(self.size).max(1);
         if last == 1 && self.number == 1 {
             return None;
         }
-        let skipped = if call
-            .segments
-            .first()
-            .is_some_and(|first| first == "repositories")
-        {
-            2
-        } else {
-            3
-        };
-        let rest: Vec<String> = call
-            .segments
-            .iter()
-            .skip(skipped)
-            .map(|part| percent_encoded_path(part).replace('/', "%2F"))
-            .collect();
         let kept: String = call.query.iter().filter(|(key, _)| key != "page").fold(
             String::new(),
             |text, (key, value)| {
@@ -70,9 +54,8 @@ impl Page {
         );
         let target = |page: usize, relation: &str| {
             format!(
-                "<{}/repositories/{repository}/{}?{kept}page={page}>; rel=\"{relation}\"",
-                shared.url,
-                rest.join("/")
+                "<{}/{path}?{kept}page={page}>; rel=\"{relation}\"",
+                shared.api()
             )
         };
         let mut links = Vec::new();
@@ -122,7 +105,8 @@ pub(crate) fn counted<T>(
     linked(shared, repository, call, list.len(), Reply::ok(body))
 }
 
-/// Adds the `Link` header where there is more than one page.
+/// Adds the `Link` header where there is more than one page. Like GitHub it names the repository by its number, so that
+/// the links outlive a rename.
 pub(crate) fn linked(
     shared: &Shared,
     repository: u64,
@@ -130,7 +114,25 @@ pub(crate) fn linked(
     total: usize,
     reply: Reply,
 ) -> Reply {
-    match Page::of(call).link(shared, repository, call, total) {
+    let rest: Vec<String> = call
+        .behind_repository()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|part| percent_encoded_path(part).replace('/', "%2F"))
+        .collect();
+    let path = format!("repositories/{repository}/{}", rest.join("/"));
+    linked_at(shared, &path, call, total, reply)
+}
+
+/// Adds the `Link` header of a list that lies at another path.
+pub(crate) fn linked_at(
+    shared: &Shared,
+    path: &str,
+    call: &Call,
+    total: usize,
+    reply: Reply,
+) -> Reply {
+    match Page::of(call).link(shared, path, call, total) {
         Some(link) => reply.with("link", link),
         None => reply,
     }

@@ -4,6 +4,7 @@ use super::super::encoding::percent_encoded_path;
 use super::super::git::{ObjectId, valid_name};
 use super::super::render;
 use super::super::state::ReferenceUpdate;
+use super::guards::move_allowed;
 use super::routes::Scene;
 use super::{Answer, Refusal, Reply, flag, required_text};
 
@@ -25,7 +26,7 @@ pub(crate) fn branch(scene: Scene<'_>, name: &str) -> Answer {
         .ok_or_else(|| Refusal::new(404, "Branch not found"))?;
     let target = format!(
         "{}/repositories/{}/branches/{}",
-        scene.shared.url,
+        scene.shared.api(),
         scene.repository.id,
         percent_encoded_path(new_name)
     );
@@ -134,6 +135,7 @@ pub(crate) fn create(scene: Scene<'_>) -> Answer {
     if state.references.contains_key(&name) {
         return Err(Refusal::new(422, "Reference already exists"));
     }
+    move_allowed(&state, &name, Some(&id), false)?;
     match scene.repository.update_reference(&mut state, &name, &id)? {
         ReferenceUpdate::Done => {
             let location = render::reference_url(&scene.shared.url, &state, &name);
@@ -158,9 +160,11 @@ pub(crate) fn update(scene: Scene<'_>, name: &str) -> Answer {
         .cloned()
         .ok_or_else(|| Refusal::new(422, "Reference does not exist"))?;
     let id = target(scene, &full, &sha)?;
-    if !force && !scene.repository.git.is_ancestor(&before, &id)? {
+    let forward = scene.repository.git.is_ancestor(&before, &id)?;
+    if !force && !forward {
         return Err(Refusal::new(422, "Update is not a fast forward"));
     }
+    move_allowed(&state, &full, Some(&id), !forward)?;
     match scene.repository.update_reference(&mut state, &full, &id)? {
         ReferenceUpdate::Done => reference_reply(scene, &state, &full, &id, 200),
         ReferenceUpdate::Overtaken => Err(Refusal::new(422, "Update is not a fast forward")),
@@ -177,6 +181,7 @@ pub(crate) fn delete(scene: Scene<'_>, name: &str) -> Answer {
     if full == format!("refs/heads/{}", state.default_branch) {
         return Err(Refusal::new(422, "Cannot delete the default branch"));
     }
+    move_allowed(&state, &full, None, false)?;
     drop(state);
     scene.repository.git.delete_reference(&full)?;
     drop(scene.repository.current()?);

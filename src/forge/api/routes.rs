@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::super::encoding::percent_encoded_path;
-use super::super::state::{Location, Repository, Shared};
+use super::super::state::{Grant, Location, Repository, Shared, Token};
 use super::{
-    Answer, Call, Credentials, Refusal, Reply, account, actions, checks, compare, conversation,
-    merge, objects, pull_files, pulls, references, repositories,
+    Answer, Call, Credentials, Refusal, Reply, account, actions, apps, checks, compare, contents,
+    conversation, guards, merge, objects, permissions, pull_files, pulls, references, repositories,
+    workflows,
 };
 
 /// One request to one repository.
@@ -24,16 +25,23 @@ pub(crate) fn route(shared: &Shared, call: &Call) -> Answer {
         ("GET", ["user"]) => account::user(shared, call),
         ("GET", ["rate_limit"]) => Ok(account::rate_limit(shared)),
         ("GET", ["meta"]) => Ok(account::meta(shared)),
-        (_, ["repos", owner, name, rest @ ..]) => {
-            permitted(call)?;
-            match shared.locate(owner, name) {
-                Location::Here(repository) => within(shared, &repository, call, rest),
-                Location::Moved(repository) => Ok(moved(shared, &repository, call, rest)),
-                Location::Nowhere => Err(Refusal::not_found()),
-            }
+        ("GET", ["app"]) => apps::app(shared, call),
+        ("GET", ["app", "installations", id]) => apps::installation(shared, call, id),
+        ("POST", ["app", "installations", id, "access_tokens"]) => {
+            apps::create_token(shared, call, id)
         }
+        ("GET", ["installation", "repositories"]) => apps::repositories(shared, call),
+        ("DELETE", ["installation", "token"]) => apps::revoke(shared, call),
+        ("POST", ["app-manifests", code, "conversions"]) => apps::convert(shared, code),
+        (_, ["repos", owner, name, rest @ ..]) => match shared.locate(owner, name) {
+            Location::Here(repository) => within(shared, &repository, call, rest),
+            Location::Moved(repository) => {
+                visible(shared, &repository, call)?;
+                Ok(moved(shared, &repository, call, rest))
+            }
+            Location::Nowhere => Err(Refusal::not_found()),
+        },
         (_, ["repositories", id, rest @ ..]) => {
-            permitted(call)?;
             let repository = id
                 .parse()
                 .ok()
@@ -46,17 +54,38 @@ pub(crate) fn route(shared: &Shared, call: &Call) -> Answer {
 }
 
 /// To strangers a private repository looks absent.
-fn permitted(call: &Call) -> Result<(), Refusal> {
-    if call.credentials == Credentials::Right {
-        Ok(())
-    } else {
-        Err(Refusal::not_found())
+fn visible<'a>(
+    shared: &Shared,
+    repository: &Repository,
+    call: &'a Call,
+) -> Result<&'a Token, Refusal> {
+    match &call.credentials {
+        // Break it: let every token see every repository, and `forge::tokens::a_token_sees_its_repositories_only` fails.
+        Credentials::Token(token) if shared.sees(token, repository) => Ok(token),
+        Credentials::App(_) => Err(Refusal::new(403, "Resource not accessible by integration")),
+        _ => Err(Refusal::not_found()),
     }
+}
+
+/// Whether the token has the permission that the route needs. What a classic token may not do looks absent to it.
+fn permitted(token: &Token, call: &Call, rest: &[&str]) -> Result<(), Refusal> {
+    let needs = permissions::needs(&call.method, rest).ok_or_else(Refusal::not_found)?;
+    // Break it: take every token for permitted, and `forge::tokens::a_missing_permission_is_refused` fails.
+    if permissions::allows(&token.grant, needs) {
+        return Ok(());
+    }
+    Err(match token.grant {
+        Grant::Classic { .. } => Refusal::not_found(),
+        Grant::FineGrained { .. } => {
+            Refusal::new(403, "Resource not accessible by personal access token")
+        }
+        Grant::Installation { .. } => Refusal::new(403, "Resource not accessible by integration"),
+    })
 }
 
 /// A renamed repository: GitHub answers reads with 301 and everything else with 307, both to the address by number.
 fn moved(shared: &Shared, repository: &Arc<Repository>, call: &Call, rest: &[&str]) -> Reply {
-    let mut target = format!("{}/repositories/{}", shared.url, repository.id);
+    let mut target = format!("{}/repositories/{}", shared.api(), repository.id);
     for part in rest {
         target.push('/');
         target.push_str(&percent_encoded_path(part).replace('/', "%2F"));
@@ -70,6 +99,11 @@ fn moved(shared: &Shared, repository: &Arc<Repository>, call: &Call, rest: &[&st
 }
 
 fn within(shared: &Shared, repository: &Repository, call: &Call, rest: &[&str]) -> Answer {
+    if (call.method.as_str(), rest) == ("GET", &["installation"]) {
+        return apps::repository_installation(shared, call, repository);
+    }
+    let token = visible(shared, repository, call)?;
+    permitted(token, call, rest)?;
     let scene = Scene {
         shared,
         repository,
@@ -90,10 +124,18 @@ fn within(shared: &Shared, repository: &Repository, call: &Call, rest: &[&str]) 
 fn read(scene: Scene<'_>, rest: &[&str]) -> Answer {
     match rest {
         [] => repositories::show(scene),
+        ["branches", branch @ .., "protection"] if !branch.is_empty() => {
+            guards::protection(scene, &branch.join("/"))
+        }
         ["branches", branch @ ..] if !branch.is_empty() => {
             references::branch(scene, &branch.join("/"))
         }
-        ["rules", "branches", branch @ ..] if !branch.is_empty() => Ok(repositories::rules(scene)),
+        ["rules", "branches", branch @ ..] if !branch.is_empty() => {
+            guards::rules(scene, &branch.join("/"))
+        }
+        ["rulesets"] => guards::rulesets(scene),
+        ["rulesets", id] => guards::ruleset(scene, id),
+        ["contents", path @ ..] => contents::show(scene, &path.join("/")),
         ["git", "ref", name @ ..] => references::one(scene, &name.join("/")),
         ["git", "matching-refs", prefix @ ..] => references::matching(scene, &prefix.join("/")),
         ["git", "trees", name @ ..] if !name.is_empty() => objects::tree(scene, &name.join("/")),
@@ -115,6 +157,8 @@ fn read(scene: Scene<'_>, rest: &[&str]) -> Answer {
         ["pulls", number, "merge"] => pulls::is_merged(scene, number),
         ["issues", number, "comments"] => conversation::list(scene, number),
         ["actions", "runs"] => actions::list(scene, None),
+        ["actions", "workflows"] => workflows::list(scene),
+        ["actions", "workflows", workflow] => workflows::show(scene, workflow),
         ["actions", "workflows", workflow, "runs"] => actions::list(scene, Some(workflow)),
         ["actions", "runs", run] => actions::show(scene, run, None),
         ["actions", "runs", run, "attempts", attempt] => actions::show(scene, run, Some(attempt)),

@@ -204,6 +204,20 @@ impl Git {
             .collect()
     }
 
+    /// What lies at a path of a commit; `None` where nothing does.
+    pub(crate) fn entry(
+        &self,
+        commit: &ObjectId,
+        path: &str,
+    ) -> Result<Option<TreeEntry>, ForgeError> {
+        let place = format!(":(literal,top){path}");
+        let output = self.run(&["ls-tree", "-z", "-l", commit.as_str(), "--", &place])?;
+        Ok(output
+            .split(|byte| *byte == 0)
+            .filter_map(tree_entry)
+            .find(|entry| entry.path == path))
+    }
+
     /// The size of a blob in bytes, `None` where there is no such blob.
     pub(crate) fn blob_size(&self, id: &ObjectId) -> Result<Option<u64>, ForgeError> {
         if self.kind(id)?.as_deref() != Some("blob") {

@@ -2,6 +2,7 @@
 
 mod difference;
 mod inspect;
+mod stamp;
 mod write;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use super::error::ForgeError;
 
 pub(crate) use difference::{Comparison, FileChange};
 pub(crate) use inspect::{CommitFacts, Signature, TreeEntry, valid_name};
+pub(crate) use stamp::ReferenceStamp;
 pub use write::FileEdit;
 pub(crate) use write::{NewCommit, Person};
 
@@ -90,6 +92,18 @@ impl Git {
         Ok(git)
     }
 
+    /// A copy of a repository in which nothing happens any more, made without git: its files are all there is to it.
+    pub(crate) fn copied_from(source: &Path, directory: &Path) -> Result<Self, ForgeError> {
+        let failed = |source| ForgeError::Folder {
+            path: directory.to_path_buf(),
+            source,
+        };
+        copy_folder(source, directory).map_err(failed)?;
+        Ok(Self {
+            directory: directory.to_path_buf(),
+        })
+    }
+
     /// Where the repository lies.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
@@ -152,6 +166,20 @@ impl Git {
     }
 }
 
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
 impl Finished {
     /// The error for an exit code that was not expected.
     pub(crate) fn refused(&self, arguments: &[&str]) -> ForgeError {
@@ -161,6 +189,21 @@ impl Finished {
         }
     }
 }
+
+/// Settings that the answers of every git process must not lack.
+pub(crate) const CLOSED_SETTINGS: [(&str, &str); 11] = [
+    ("core.hooksPath", "/dev/null"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("receive.autogc", "false"),
+    ("receive.fsckObjects", "true"),
+    ("receive.unpackLimit", "1"),
+    ("http.receivepack", "true"),
+    ("receive.hideRefs", "refs/pull"),
+    ("transfer.hideRefs", "refs/forge"),
+    ("uploadpack.allowFilter", "true"),
+    ("uploadpack.allowAnySHA1InWant", "true"),
+];
 
 /// The environment of every git process of the forge: closed against the machine's and the user's configuration, and
 /// with the settings that answers must not depend on.
@@ -181,21 +224,11 @@ pub(crate) fn closed_environment() -> Vec<(String, String)> {
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .collect();
-    let settings = [
-        ("core.hooksPath", "/dev/null"),
-        ("gc.auto", "0"),
-        ("maintenance.auto", "false"),
-        ("receive.autogc", "false"),
-        ("receive.fsckObjects", "true"),
-        ("receive.unpackLimit", "1"),
-        ("http.receivepack", "true"),
-        ("receive.hideRefs", "refs/pull"),
-        ("transfer.hideRefs", "refs/forge"),
-        ("uploadpack.allowFilter", "true"),
-        ("uploadpack.allowAnySHA1InWant", "true"),
-    ];
-    environment.push(("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string()));
-    for (index, (key, value)) in settings.into_iter().enumerate() {
+    environment.push((
+        "GIT_CONFIG_COUNT".to_owned(),
+        CLOSED_SETTINGS.len().to_string(),
+    ));
+    for (index, (key, value)) in CLOSED_SETTINGS.into_iter().enumerate() {
         environment.push((format!("GIT_CONFIG_KEY_{index}"), key.to_owned()));
         environment.push((format!("GIT_CONFIG_VALUE_{index}"), value.to_owned()));
     }

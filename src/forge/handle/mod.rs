@@ -1,6 +1,7 @@
 //! What a person, or a test, does to a repository without asking the HTTP interface.
 
 mod checks;
+mod guards;
 mod pulls;
 mod runs;
 
@@ -15,6 +16,7 @@ use super::state::{
 };
 
 pub use checks::NewCheckRun;
+pub use guards::NewWorkflow;
 pub use pulls::PullSummary;
 pub use runs::{NewJob, NewRun, NewStep};
 
@@ -199,7 +201,25 @@ impl RepositoryHandle {
 
     /// A person renames the repository; the old name redirects from then on.
     pub fn rename(&self, name: &str) -> Result<(), ForgeError> {
-        self.shared.rename(&self.repository, name)
+        let owner = self.repository.remembered().owner.clone();
+        self.shared.relocate(&self.repository, &owner, name)
+    }
+
+    /// The owner gives the repository to another; the old address redirects from then on.
+    pub fn transfer(&self, owner: &str) -> Result<(), ForgeError> {
+        let name = self.repository.remembered().name.clone();
+        self.shared.relocate(&self.repository, owner, &name)
+    }
+
+    /// The owner deletes the repository: it is found neither by name nor by number. What this handle still does to it,
+    /// nobody sees.
+    pub fn delete(&self) {
+        self.shared.delete(&self.repository);
+    }
+
+    /// The owner archives the repository.
+    pub fn archive(&self) -> Result<(), ForgeError> {
+        self.set_archived(true)
     }
 
     /// A person renames a branch; pull requests into it follow, and its old name redirects.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::error::ForgeError;
 use super::super::git::ObjectId;
-use super::super::state::{Attempt, Job, Repository, Run, Step, Suite};
+use super::super::state::{Attempt, Job, Repository, Run, Step, Suite, Workflow};
 use super::RepositoryHandle;
 
 /// A workflow run to be added.
@@ -106,6 +106,20 @@ impl RepositoryHandle {
             .filter(|known| known.workflow_id == run.workflow_id)
             .count() as u64
             + 1;
+        if !state
+            .workflows
+            .iter()
+            .any(|known| known.id == run.workflow_id)
+        {
+            state.workflows.push(Workflow {
+                id: run.workflow_id,
+                name: run.workflow.clone(),
+                path: run.workflow_path.clone(),
+                state: "active".to_owned(),
+                created_at: now,
+                updated_at: now,
+            });
+        }
         state.runs.push(Run {
             id,
             number,

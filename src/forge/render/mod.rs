@@ -2,27 +2,31 @@
 //! object names its own.
 
 mod account;
+mod app;
 mod check;
 mod commit;
+mod guard;
 mod pull;
 mod repository;
 mod run;
 
 pub(crate) use account::{private_user, user};
+pub(crate) use app::{app, installation, selection};
 pub(crate) use check::{check_run, combined_status, status};
 pub(crate) use commit::{
     ComparisonFrame, blob, commit, comparison, file, git_commit, reference, reference_url, tree,
     tree_entry,
 };
+pub(crate) use guard::{branch_rule, protection, ruleset};
 pub(crate) use pull::{comment, pull, pull_row};
 pub(crate) use repository::{branch, repository};
-pub(crate) use run::{job, run};
+pub(crate) use run::{job, run, workflow};
 
 use super::state::RepositoryState;
 
 /// The API's address of a repository.
 pub(crate) fn api_root(base: &str, state: &RepositoryState) -> String {
-    format!("{base}/repos/{}", state.full_name())
+    format!("{base}{}/repos/{}", state.api_path, state.full_name())
 }
 
 /// The page of a repository.

@@ -113,12 +113,13 @@ pub(crate) fn branch(base: &str, state: &RepositoryState, name: &str, tip: &Comm
         "{api}/branches/{}",
         super::super::encoding::percent_encoded_path(name)
     );
+    let guarded = state.guarded_branches().contains(name);
     json!({
         "name": name,
         "commit": commit(base, state, tip),
         "_links": {"self": address, "html": format!("{}/tree/{name}", web_root(base, state))},
-        "protected": false,
-        "protection": {"enabled": false},
+        "protected": guarded,
+        "protection": {"enabled": state.protections.contains_key(name)},
         "protection_url": format!("{address}/protection"),
     })
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::super::encoding::percent_encoded_path;
 use super::super::git::CommitFacts;
-use super::super::state::{Attempt, Job, PERSON, RepositoryState, Run};
+use super::super::state::{Attempt, Job, PERSON, RepositoryState, Run, Workflow};
 use super::super::time::rfc3339;
 use super::{api_root, node_id, repository, user, web_root};
 
@@ -71,6 +72,29 @@ fn head_commit(commit: &CommitFacts) -> Value {
         "author": {"name": commit.author.name, "email": commit.author.email},
         "committer": {"name": commit.committer.name, "email": commit.committer.email},
     })
+}
+
+/// A workflow.
+pub(crate) fn workflow(base: &str, state: &RepositoryState, workflow: &Workflow) -> Value {
+    let web = web_root(base, state);
+    let file = workflow.path.rsplit('/').next().unwrap_or_default();
+    let updated = rfc3339(workflow.updated_at);
+    let mut value = json!({
+        "id": workflow.id,
+        "node_id": node_id("W", workflow.id),
+        "name": workflow.name,
+        "path": workflow.path,
+        "state": workflow.state,
+        "created_at": rfc3339(workflow.created_at),
+        "updated_at": updated,
+        "url": format!("{}/actions/workflows/{}", api_root(base, state), workflow.id),
+        "html_url": format!("{web}/blob/{}/{}", state.default_branch, workflow.path),
+        "badge_url": format!("{web}/workflows/{}/badge.svg", percent_encoded_path(file)),
+    });
+    if workflow.state == "deleted" {
+        value["deleted_at"] = json!(updated);
+    }
+    value
 }
 
 /// A job of an attempt.

@@ -12,9 +12,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::io::ReaderStream;
 
-use super::super::api::Credentials;
-use super::super::git::closed_environment;
-use super::super::state::{Location, Repository, Shared};
+use super::super::api::{Credentials, Level, allows};
+use super::super::git::{CLOSED_SETTINGS, closed_environment};
+use super::super::state::{Location, Repository, Shared, TOKEN_OWNER, Token};
+use super::push_gate::Gate;
 use super::{credentials, header_text, plain};
 
 /// The largest body of a fetch or push, in bytes as sent.
@@ -56,6 +57,28 @@ impl Service {
             pushes,
         })
     }
+
+    fn allowed(&self, token: &Token) -> bool {
+        let level = if self.pushes {
+            Level::Write
+        } else {
+            Level::Read
+        };
+        allows(&token.grant, &[("contents", level)])
+    }
+
+    /// What GitHub says to a token without the permission.
+    fn denial(&self, repository: &Repository) -> String {
+        if self.pushes {
+            let name = repository.remembered().full_name();
+            format!(
+                "Permission to {name}.git denied to {}.\n",
+                TOKEN_OWNER.login
+            )
+        } else {
+            "Write access to repository not granted.\n".to_owned()
+        }
+    }
 }
 
 /// Answers git.
@@ -65,7 +88,14 @@ pub(super) async fn answer(
     parts: Parts,
     body: Body,
 ) -> Response {
-    if credentials::of(&parts.headers, &shared.token) != Credentials::Right {
+    let token = match credentials::of(&parts.headers, shared) {
+        Credentials::Token(token) => Some(token),
+        Credentials::Refused(refusal) if refusal.status == 403 => {
+            return plain(StatusCode::FORBIDDEN, format!("{}\n", refusal.message));
+        }
+        _ => None,
+    };
+    let Some(token) = token else {
         let mut response = plain(
             StatusCode::UNAUTHORIZED,
             "Authentication failed for this repository.\n".to_owned(),
@@ -75,14 +105,23 @@ pub(super) async fn answer(
             HeaderValue::from_static("Basic realm=\"GitHub\""),
         );
         return response;
-    }
+    };
+    let absent = || plain(StatusCode::NOT_FOUND, "Repository not found.\n".to_owned());
     match shared.locate(&service.owner, &service.name) {
-        Location::Nowhere => plain(StatusCode::NOT_FOUND, "Repository not found.\n".to_owned()),
+        Location::Nowhere => absent(),
+        Location::Here(repository) | Location::Moved(repository)
+            if !shared.sees(&token, &repository) =>
+        {
+            absent()
+        }
         Location::Moved(repository) => redirect(shared, &repository, &service, &parts),
         Location::Here(repository) if service.pushes && repository.remembered().archived => plain(
             StatusCode::FORBIDDEN,
             "This repository was archived so it is read-only.\n".to_owned(),
         ),
+        Location::Here(repository) if !service.allowed(&token) => {
+            plain(StatusCode::FORBIDDEN, service.denial(&repository))
+        }
         Location::Here(repository) => {
             let unavailable = |error: std::io::Error| {
                 plain(
@@ -90,7 +129,7 @@ pub(super) async fn answer(
                     format!("running git http-backend: {error}\n"),
                 )
             };
-            run(shared, repository, &service, &parts, body)
+            run(shared, repository, &token, &service, &parts, body)
                 .await
                 .unwrap_or_else(unavailable)
         }
@@ -124,11 +163,13 @@ fn redirect(
 async fn run(
     shared: &Shared,
     repository: Arc<Repository>,
+    token: &Token,
     service: &Service,
     parts: &Parts,
     body: Body,
 ) -> std::io::Result<Response> {
-    let mut child = started(shared, &repository, service, parts)?;
+    let gate = Gate::new(&shared.directory, &repository.remembered(), token)?;
+    let mut child = started(shared, &repository, &gate, service, parts)?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
         return Err(std::io::Error::other("its pipes are missing"));
@@ -148,7 +189,7 @@ async fn run(
                 "the pushed references could not be read",
             ));
         }
-        *response.body_mut() = Body::from(report);
+        *response.body_mut() = Body::from(gate.explained(report)?);
     } else {
         tokio::spawn(reaped(child, feeding));
         *response.body_mut() = Body::from_stream(ReaderStream::new(output));
@@ -159,6 +200,7 @@ async fn run(
 fn started(
     shared: &Shared,
     repository: &Repository,
+    gate: &Gate,
     service: &Service,
     parts: &Parts,
 ) -> std::io::Result<Child> {
@@ -169,6 +211,7 @@ fn started(
         .current_dir("/")
         .env_clear()
         .envs(closed_environment())
+        .envs(gate.environment(CLOSED_SETTINGS.len()))
         .env("GIT_PROJECT_ROOT", &shared.directory)
         .env("GIT_HTTP_EXPORT_ALL", "1")
         .env(

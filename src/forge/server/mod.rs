@@ -5,6 +5,7 @@ mod connection;
 mod credentials;
 mod logs;
 mod pages;
+mod push_gate;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,7 @@ use super::traffic::{Act, FaultAction, Origin, RequestRecord};
 use connection::{Connection, CuttableListener};
 
 pub(crate) use logs::LogLinks;
+pub(crate) use push_gate::install as install_hook;
 
 /// The largest body of a request to the API, in bytes.
 const BODY_LIMIT: usize = 10_000_000;
@@ -255,7 +257,8 @@ fn call_of(shared: &Shared, parts: &Parts, segments: Vec<String>, body: Vec<u8>)
         if_none_match: header_text(headers, "if-none-match"),
         api_version: header_text(headers, "x-github-api-version"),
         has_user_agent: header_text(headers, "user-agent").is_some_and(|agent| !agent.is_empty()),
-        credentials: credentials::of(headers, &shared.token),
+        credentials: credentials::of(headers, shared),
+        stateless_token: header_text(headers, "x-github-stateless-s2s-token"),
         body,
     }
 }
@@ -274,6 +277,7 @@ fn response_of(reply: Reply) -> Response {
             Body::from(value.to_string()),
             Some("application/json; charset=utf-8"),
         ),
+        api::Body::Text(text, _) => (Body::from(text), Some("application/json; charset=utf-8")),
         api::Body::Raw(bytes) => (
             Body::from(bytes),
             Some("application/vnd.github.raw; charset=utf-8"),

@@ -27,12 +27,19 @@ pub(crate) enum ReferenceUpdate {
 impl Repository {
     /// Reads the references and draws the consequences of every one that moved.
     pub(super) fn follow_references(&self, state: &mut RepositoryState) -> Result<(), ForgeError> {
+        let stamp = self.git.reference_stamp();
+        if stamp.is_some() && stamp == state.stamp {
+            return Ok(());
+        }
+        // Taken before git looks: what moves meanwhile makes the next stamp another one.
+        state.stamp = stamp;
         let mut references = self.git.references()?;
         references.retain(|name, _| !name.starts_with("refs/pull/"));
         let changes = differences(state, &references);
         if changes.is_empty() {
             return Ok(());
         }
+        state.version += 1;
         state.references = references;
         state.pushed_at = (self.now)();
         for change in &changes {

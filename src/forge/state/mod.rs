@@ -1,25 +1,42 @@
 //! What the forge remembers beside the repositories' objects and references.
 
+mod answers;
+mod apps;
 mod branches;
+mod guard;
+mod guards;
 mod pulls;
 mod registry;
 mod runs;
+mod tokens;
+mod workflows;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::error::ForgeError;
-use super::git::{Comparison, Git, ObjectId};
+use super::git::{CommitFacts, Comparison, Git, ObjectId, ReferenceStamp};
 use super::time::Now;
 
+pub(crate) use answers::{Answers, KeptAnswer};
+pub(crate) use apps::{App, Apps, Installation, PlannedManifest};
+pub use apps::{AppFromManifest, NewApp, TokenForm};
 pub use branches::ReferenceChange;
 pub(crate) use branches::ReferenceUpdate;
+pub(crate) use guard::StateGuard;
+pub use guards::Protection;
+pub(crate) use guards::Rule;
 pub(crate) use pulls::{Ending, PullRequest, PullState};
 pub(crate) use registry::{Location, Registry, Shared};
 pub(crate) use runs::{Attempt, Job, Run, Step, Suite};
+pub(crate) use tokens::{Grant, Token, Tokens};
+pub use tokens::{NewToken, TokenKind};
+pub(crate) use workflows::Workflow;
 
 /// How many comparisons of two commits are kept per repository before they are forgotten.
 const KEPT_COMPARISONS: usize = 256;
+/// How many commits are kept per repository before they are forgotten.
+const KEPT_COMMITS: usize = 4_096;
 
 /// Locks, and goes on with what is there when another thread panicked meanwhile: every change is made in one piece.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -61,6 +78,8 @@ pub(crate) struct Repository {
     pub(crate) ids: Arc<Identifiers>,
     state: Mutex<RepositoryState>,
     comparisons: Mutex<HashMap<(ObjectId, ObjectId), Arc<Comparison>>>,
+    commits: Mutex<HashMap<ObjectId, Arc<CommitFacts>>>,
+    pub(crate) answers: Answers,
 }
 
 /// Counts up; every thing of the forge gets an id of its own, the same in every run.
@@ -135,6 +154,8 @@ pub(crate) struct Status {
 
 /// Everything that changes about a repository.
 pub(crate) struct RepositoryState {
+    /// What follows the host in addresses of the API: nothing, or `/api/v3`.
+    pub(crate) api_path: &'static str,
     pub(crate) owner: String,
     pub(crate) owner_id: u64,
     pub(crate) name: String,
@@ -145,6 +166,10 @@ pub(crate) struct RepositoryState {
     pub(crate) allowed: MergeMethods,
     pub(crate) delete_branch_on_merge: bool,
     pub(crate) ci: Ci,
+    /// Grows with every change; see [`StateGuard`].
+    pub(crate) version: u64,
+    /// How the files of the references looked before the last look at them; `None`: look again in any case.
+    pub(crate) stamp: Option<ReferenceStamp>,
     /// As of the last look at the bare repository.
     pub(crate) references: BTreeMap<String, ObjectId>,
     pub(crate) reference_changes: Vec<ReferenceChange>,
@@ -152,7 +177,11 @@ pub(crate) struct RepositoryState {
     pub(crate) renamed_branches: HashMap<String, String>,
     pub(crate) pulls: Vec<PullRequest>,
     pub(crate) comments: Vec<Comment>,
+    pub(crate) workflows: Vec<Workflow>,
     pub(crate) runs: Vec<Run>,
+    /// By branch.
+    pub(crate) protections: BTreeMap<String, Protection>,
+    pub(crate) rules: Vec<Rule>,
     pub(crate) check_runs: Vec<CheckRun>,
     pub(crate) statuses: Vec<Status>,
 }
@@ -178,15 +207,32 @@ impl RepositoryState {
 
 impl Repository {
     /// The state, brought up to date with the bare repository, which pushes change behind our back.
-    pub(crate) fn current(&self) -> Result<MutexGuard<'_, RepositoryState>, ForgeError> {
+    pub(crate) fn current(&self) -> Result<StateGuard<'_>, ForgeError> {
         let mut state = locked(&self.state);
         self.follow_references(&mut state)?;
-        Ok(state)
+        Ok(StateGuard(state))
     }
 
     /// The state as of the last look, for its names and settings.
-    pub(crate) fn remembered(&self) -> MutexGuard<'_, RepositoryState> {
-        locked(&self.state)
+    pub(crate) fn remembered(&self) -> StateGuard<'_> {
+        StateGuard(locked(&self.state))
+    }
+
+    /// A commit's facts, `None` where there is no such commit. They never change, so they are kept.
+    pub(crate) fn commit(&self, id: &ObjectId) -> Result<Option<Arc<CommitFacts>>, ForgeError> {
+        if let Some(known) = locked(&self.commits).get(id) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let Some(found) = self.git.resolve(id.as_str(), "commit")? else {
+            return Ok(None);
+        };
+        let commit = Arc::new(self.git.commit(&found)?);
+        let mut kept = locked(&self.commits);
+        if kept.len() >= KEPT_COMMITS {
+            kept.clear();
+        }
+        kept.insert(id.clone(), Arc::clone(&commit));
+        Ok(Some(commit))
     }
 
     /// The comparison of two commits. It never changes, so it is kept.

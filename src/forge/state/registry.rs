@@ -1,16 +1,20 @@
 //! The repositories of one forge, by number and by name.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::super::Profile;
 use super::super::error::ForgeError;
-use super::super::git::{FileEdit, Git, Person};
+use super::super::git::{FileEdit, Git, ObjectId, Person};
 use super::super::server::LogLinks;
 use super::super::time::{Now, START};
 use super::super::traffic::Traffic;
-use super::{Ci, Identifiers, MergeMethods, PERSON, Repository, RepositoryState, locked};
+use super::{
+    Answers, Apps, Ci, Grant, Identifiers, MergeMethods, PERSON, Repository, RepositoryState,
+    Token, Tokens, locked,
+};
 
 /// The branch that every repository starts with.
 const FIRST_BRANCH: &str = "main";
@@ -21,7 +25,11 @@ pub(crate) struct Shared {
     pub(crate) url: String,
     /// Where logs are downloaded from: another origin.
     pub(crate) logs_url: String,
+    /// The token that may do everything.
     pub(crate) token: String,
+    pub(crate) profile: Profile,
+    pub(crate) tokens: Tokens,
+    pub(crate) apps: Apps,
     pub(crate) now: Now,
     pub(crate) directory: PathBuf,
     pub(crate) traffic: Traffic,
@@ -37,11 +45,25 @@ pub(crate) struct Shared {
 /// Names and owners.
 #[derive(Default)]
 pub(crate) struct Registry {
-    repositories: Vec<Arc<Repository>>,
+    repositories: BTreeMap<u64, Arc<Repository>>,
+    /// Bare repositories as they were just after their first commit, by its files: copying is faster than running git.
+    seeds: Vec<Seed>,
+    /// How many seeds were made.
+    sown: u64,
     names: HashMap<(String, String), u64>,
     former_names: HashMap<(String, String), u64>,
     owners: HashMap<String, u64>,
 }
+
+/// A bare repository with one commit that nobody changes.
+struct Seed {
+    files: Vec<(String, FileEdit)>,
+    directory: PathBuf,
+    first: ObjectId,
+}
+
+/// How many seeds are looked through; with more, the oldest is forgotten.
+const SEEDS: usize = 16;
 
 /// Where a name leads.
 pub(crate) enum Location {
@@ -82,7 +104,11 @@ impl Shared {
     }
 
     pub(crate) fn repositories(&self) -> Vec<Arc<Repository>> {
-        locked(&self.registry).repositories.clone()
+        locked(&self.registry)
+            .repositories
+            .values()
+            .cloned()
+            .collect()
     }
 
     /// Makes a repository with one commit on `main`.
@@ -113,19 +139,12 @@ impl Shared {
             });
         }
         let id = self.ids.next();
-        let owner_id = *registry
-            .owners
-            .entry(owner.to_lowercase())
-            .or_insert_with(|| self.ids.next());
-        let git = Git::initialise(&self.directory.join(format!("{id}.git")), FIRST_BRANCH)?;
-        let person = Person {
-            name: PERSON.login.to_owned(),
-            email: PERSON.email.to_owned(),
-        };
-        let first = git.commit_edits(&[], files, &person, START, "First commit\n")?;
+        let owner_id = registry.owner_id(owner, &self.ids);
+        let (seed, first) = registry.seed(&self.directory, files)?;
+        let git = Git::copied_from(&seed, &self.directory.join(format!("{id}.git")))?;
         let branch = format!("refs/heads/{FIRST_BRANCH}");
-        git.force_reference(&branch, &first)?;
         let mut state = new_state(owner, owner_id, name, (self.now)());
+        state.api_path = self.profile.api_path();
         state.references.insert(branch, first);
         let repository = Arc::new(Repository {
             id,
@@ -134,44 +153,125 @@ impl Shared {
             ids: Arc::clone(&self.ids),
             state: Mutex::new(state),
             comparisons: Mutex::new(HashMap::new()),
+            commits: Mutex::new(HashMap::new()),
+            answers: Answers::default(),
         });
-        registry.repositories.push(Arc::clone(&repository));
+        registry.repositories.insert(id, Arc::clone(&repository));
         registry.names.insert(key(owner, name), id);
         registry.former_names.remove(&key(owner, name));
         Ok(repository)
     }
 
-    /// Gives a repository another name; the old one then redirects.
-    pub(crate) fn rename(&self, repository: &Repository, name: &str) -> Result<(), ForgeError> {
+    /// Gives a repository another owner and name; the old address then redirects.
+    pub(crate) fn relocate(
+        &self,
+        repository: &Repository,
+        owner: &str,
+        name: &str,
+    ) -> Result<(), ForgeError> {
         let mut registry = locked(&self.registry);
+        let owner_id = registry.owner_id(owner, &self.ids);
         let mut state = repository.remembered();
-        if registry.names.contains_key(&key(&state.owner, name)) {
+        if registry.names.contains_key(&key(owner, name)) {
             return Err(ForgeError::Exists {
-                what: format!("the repository {}/{name}", state.owner),
+                what: format!("the repository {owner}/{name}"),
             });
         }
         let old = key(&state.owner, &state.name);
         registry.names.remove(&old);
         registry.former_names.insert(old, repository.id);
-        registry
-            .names
-            .insert(key(&state.owner, name), repository.id);
+        registry.former_names.remove(&key(owner, name));
+        registry.names.insert(key(owner, name), repository.id);
         name.clone_into(&mut state.name);
+        owner.clone_into(&mut state.owner);
+        state.owner_id = owner_id;
         Ok(())
+    }
+
+    /// Forgets a repository: no name, no number leads to it any more.
+    pub(crate) fn delete(&self, repository: &Repository) {
+        let mut registry = locked(&self.registry);
+        registry.repositories.remove(&repository.id);
+        registry.names.retain(|_, id| *id != repository.id);
+        registry.former_names.retain(|_, id| *id != repository.id);
+    }
+
+    /// The number of an owner.
+    pub(crate) fn owner_id(&self, owner: &str) -> u64 {
+        locked(&self.registry).owner_id(owner, &self.ids)
+    }
+
+    /// Whether a token may know that a repository exists.
+    pub(crate) fn sees(&self, token: &Token, repository: &Repository) -> bool {
+        let chosen = token
+            .repositories
+            .as_ref()
+            .is_none_or(|chosen| chosen.contains(&repository.id));
+        chosen
+            && match &token.grant {
+                Grant::Classic { scopes } => scopes
+                    .iter()
+                    .any(|scope| ["repo", "repo:status", "admin:repo_hook"].contains(&&**scope)),
+                Grant::FineGrained { .. } => true,
+                Grant::Installation { id, .. } => {
+                    self.apps.installation(*id).is_some_and(|installation| {
+                        installation.reaches(repository.id, &repository.remembered().owner)
+                    })
+                }
+            }
+    }
+
+    /// Where the API lies; no slash at its end.
+    pub(crate) fn api(&self) -> String {
+        format!("{}{}", self.url, self.profile.api_path())
     }
 }
 
 impl Registry {
+    fn owner_id(&mut self, owner: &str, ids: &Identifiers) -> u64 {
+        *self
+            .owners
+            .entry(owner.to_lowercase())
+            .or_insert_with(|| ids.next())
+    }
+
+    /// A bare repository whose first commit has these files, and that commit.
+    fn seed(
+        &mut self,
+        directory: &Path,
+        files: &[(String, FileEdit)],
+    ) -> Result<(PathBuf, ObjectId), ForgeError> {
+        if let Some(seed) = self.seeds.iter().find(|seed| seed.files == files) {
+            return Ok((seed.directory.clone(), seed.first.clone()));
+        }
+        let place = directory.join(format!("seed-{}.git", self.sown));
+        self.sown += 1;
+        let git = Git::initialise(&place, FIRST_BRANCH)?;
+        let person = Person {
+            name: PERSON.login.to_owned(),
+            email: PERSON.email.to_owned(),
+        };
+        let first = git.commit_edits(&[], files, &person, START, "First commit\n")?;
+        git.force_reference(&format!("refs/heads/{FIRST_BRANCH}"), &first)?;
+        if self.seeds.len() == SEEDS {
+            self.seeds.remove(0);
+        }
+        self.seeds.push(Seed {
+            files: files.to_vec(),
+            directory: place.clone(),
+            first: first.clone(),
+        });
+        Ok((place, first))
+    }
+
     fn by_id(&self, id: u64) -> Option<Arc<Repository>> {
-        self.repositories
-            .iter()
-            .find(|repository| repository.id == id)
-            .map(Arc::clone)
+        self.repositories.get(&id).map(Arc::clone)
     }
 }
 
 fn new_state(owner: &str, owner_id: u64, name: &str, now: u64) -> RepositoryState {
     RepositoryState {
+        api_path: "",
         owner: owner.to_owned(),
         owner_id,
         name: name.to_owned(),
@@ -186,12 +286,17 @@ fn new_state(owner: &str, owner_id: u64, name: &str, now: u64) -> RepositoryStat
         },
         delete_branch_on_merge: false,
         ci: Ci::Off,
-        references: std::collections::BTreeMap::new(),
+        version: 0,
+        stamp: None,
+        references: BTreeMap::new(),
         reference_changes: Vec::new(),
         renamed_branches: HashMap::new(),
         pulls: Vec::new(),
         comments: Vec::new(),
+        workflows: Vec::new(),
         runs: Vec::new(),
+        protections: BTreeMap::new(),
+        rules: Vec::new(),
         check_runs: Vec::new(),
         statuses: Vec::new(),
     }

@@ -3,7 +3,7 @@
 use super::super::Stepped;
 use super::super::drafting::{Drafter, label, text};
 use super::super::work::{Work, expect};
-use super::links::nonce;
+use super::links::nonces;
 use crate::approve::{
     ApprovalRequest, ApprovalToken, Binding, Consumption, HumanDecision, MergeMethod,
 };
@@ -68,14 +68,17 @@ pub(super) async fn answer(
     let used: Consumption = work.document(&digest).await?;
     let kept: ApprovalRequest = work.document(&request.digest()).await?;
     let held = used.nonce.parse::<ApprovalToken>();
-    let made = nonce(work, request, &used.approval).hash();
+    let made = nonces(work, request, &used.approval);
     let about = kept == *request
         && used.request == request.digest()
         && used.principal == request.principal
         && request.principal == work.project.owner
         && Some(used.decision) == work.snapshot.answer();
     // Break it: drop either comparison; `worker::tampering::an_answer_written_into_the_database_is_not_signed` then fails.
-    let linked = used.token == made && held.is_ok_and(|held| held.hash() == made);
+    let linked = made.iter().any(|made| {
+        let made = made.hash();
+        used.token == made && held.as_ref().is_ok_and(|held| held.hash() == made)
+    });
     Ok(match (about, linked) {
         (true, true) => Ok((digest, used)),
         (false, _) => Err("the record of the answer is not about the question that was asked of the owner".to_owned()),

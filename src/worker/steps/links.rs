@@ -3,7 +3,7 @@
 use secrecy::SecretString;
 
 use super::super::Stepped;
-use super::super::work::{Work, expect};
+use super::super::work::{Work, expect, unread};
 use crate::approve::{ApprovalRequest, ApprovalToken};
 use crate::id::ApprovalId;
 use crate::incident::{AuditEvent, Fact, NewLink, Outcome, StepError};
@@ -13,7 +13,8 @@ use crate::notify::{ApprovalLink, Notification};
 pub(super) fn mint(work: Work<'_>) -> Stepped {
     let request = expect(work.snapshot.request(), "the approval request")?;
     let approval = ApprovalId::new(work.now, work.engine.entropy()?);
-    let token = nonce(&work, request, &approval);
+    let seal = work.engine.keys.credentials();
+    let token = seal.link(&approval, &request.digest(), &request.principal);
     let seconds = i64::try_from(work.engine.settings.link_ttl.as_secs()).unwrap_or(i64::MAX);
     let link = NewLink {
         approval,
@@ -35,7 +36,7 @@ pub(super) fn mint(work: Work<'_>) -> Stepped {
 /// Delivers a link to every notifier.
 pub(super) async fn send(work: Work<'_>, approval: &ApprovalId) -> Stepped {
     let request = expect(work.snapshot.request(), "the approval request")?;
-    let token = nonce(&work, request, approval).to_link_text();
+    let token = kept(&work, request, approval).await?.to_link_text();
     let link = expect(work.snapshot.link.as_ref(), "the approval link")?;
     let address = format!("{}/a/{}", work.engine.settings.public_url, token.as_str());
     let notification = Notification::approval_requested(
@@ -64,12 +65,31 @@ pub(super) async fn send(work: Work<'_>, approval: &ApprovalId) -> Stepped {
     Ok(outcome)
 }
 
-/// The nonce of a link for this question.
-pub(super) fn nonce(
+/// The nonces that a link for this question may have: one, but while the key from which they follow is rotated.
+pub(super) fn nonces(
     work: &Work<'_>,
     request: &ApprovalRequest,
     approval: &ApprovalId,
-) -> ApprovalToken {
+) -> Vec<ApprovalToken> {
     let seal = work.engine.keys.credentials();
-    seal.link(approval, &request.digest(), &request.principal)
+    seal.links(approval, &request.digest(), &request.principal)
+}
+
+/// The nonce of a link that was made, by whichever key.
+async fn kept(
+    work: &Work<'_>,
+    request: &ApprovalRequest,
+    approval: &ApprovalId,
+) -> Result<ApprovalToken, StepError> {
+    let store = &work.engine.store;
+    for token in nonces(work, request, approval) {
+        let known = store.approval_by_token(&token.hash(), work.now).await;
+        if known.map_err(|error| unread(&error))?.is_some() {
+            return Ok(token);
+        }
+    }
+    Err(StepError::retry(
+        std::time::Duration::from_secs(1),
+        "the link was made with a key that is gone by now (credential.key); when that key was not rotated here, put the one in place that it was rotated to",
+    ))
 }

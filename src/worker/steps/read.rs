@@ -3,7 +3,7 @@
 use super::super::Stepped;
 use super::super::repository::{Clone, broken, on_disk};
 use super::super::work::{Reading, Work, plain, unanswered};
-use crate::agent::reader;
+use crate::agent::{Extraction, reader};
 use crate::connector::JobLog;
 use crate::incident::{Fact, Outcome};
 
@@ -20,9 +20,13 @@ pub(super) async fn read(work: Work<'_>) -> Stepped {
         }),
     };
     let log = log.map_err(|error| unanswered(&error, work.now))?;
-    let (bytes, omitted, missing) = match log {
-        JobLog::Text { bytes, omitted } => (bytes, omitted, None),
-        JobLog::Missing { reason } => (Vec::new(), 0, Some(reason)),
+    let (bytes, omitted, cut, missing) = match log {
+        JobLog::Text {
+            bytes,
+            omitted,
+            cut,
+        } => (bytes, omitted, cut, None),
+        JobLog::Missing { reason } => (Vec::new(), 0, None, Some(reason)),
     };
     let clone = Clone::of(work.engine, &work.project.id, work.connector)?;
     let (repository, commit) = (clone.open()?, failure.commit);
@@ -38,6 +42,7 @@ pub(super) async fn read(work: Work<'_>) -> Stepped {
         }))
     })
     .await?;
+    let extraction = Extraction { cut, ..extraction };
     let fact = |evidence| Fact::Extracted {
         evidence,
         count: u32::try_from(extraction.facts.len()).unwrap_or(u32::MAX),

@@ -23,6 +23,7 @@ fn failure() -> Failure {
         attempt: 1,
         commit: Oid::from_bytes(&[4; 20]).unwrap(),
         url: None,
+        detail: None,
     }
 }
 

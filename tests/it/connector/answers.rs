@@ -9,7 +9,18 @@ use super::provider::{NOW, Provider, Reply, json, with_headers};
 async fn failure(reply: Reply) -> ConnectorError {
     let provider = Provider::start(move |_| reply.clone()).await;
     let error = provider.connector().repository().await.unwrap_err();
-    assert_eq!(provider.count("GET"), 1, "nothing is retried here");
+    // What came to nothing may come to something when it is asked again.
+    let nothing = matches!(error, ConnectorError::Unreachable { .. });
+    assert_eq!(
+        provider.count("GET"),
+        if nothing { 3 } else { 1 },
+        "{error}"
+    );
+    assert_eq!(
+        provider.connector().usage().requests,
+        0,
+        "counted by connector"
+    );
     error
 }
 
@@ -22,7 +33,10 @@ async fn each_status_has_its_meaning() {
     let body =
         json!({"message": "Said\u{1b}[2J so", "errors": [{"field": "base", "code": "invalid"}]});
     let said = |status| failure(json(status, &body));
-    assert!(matches!(said(401).await, ConnectorError::Forbidden { .. }));
+    assert!(matches!(
+        said(401).await,
+        ConnectorError::Unauthorised { .. }
+    ));
     assert!(matches!(said(403).await, ConnectorError::Forbidden { .. }));
     assert!(matches!(said(404).await, ConnectorError::Absent { .. }));
     assert!(matches!(said(410).await, ConnectorError::Refused { .. }));
@@ -65,9 +79,9 @@ async fn a_limit_says_when_to_come_back_and_a_plain_403_is_no_limit() {
     let left = &[("x-ratelimit-remaining", "4000")];
     assert_eq!(until(403, left, secondary).await, Some(seconds(60)));
     assert_eq!(until(403, left, nothing.clone()).await, None);
-    // Neither a past nor an absurd moment is believed: some servers send milliseconds.
+    // Neither a past nor an absurd moment is believed: clocks differ, and some servers send milliseconds.
     let past = &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "5")];
-    assert_eq!(until(403, past, nothing.clone()).await, Some(seconds(1)));
+    assert_eq!(until(403, past, nothing.clone()).await, Some(seconds(60)));
     let absurd = &[
         ("x-ratelimit-remaining", "0"),
         ("x-ratelimit-reset", "1800000120000"),
@@ -129,8 +143,7 @@ async fn nobody_there_is_unreachable() {
     let mut options = provider.options();
     // Port 9 on loopback refuses connections.
     options.api_url = "http://127.0.0.1:9".to_owned();
-    let connector = caretaker::connector::github::GithubConnector::new(options).unwrap();
-    let error = connector.repository().await.unwrap_err();
+    let error = provider.made(options).repository().await.unwrap_err();
     assert!(error.is_transient(), "{error}");
 }
 
@@ -139,20 +152,37 @@ fn repository() -> Value {
 }
 
 #[tokio::test]
-async fn a_renamed_repository_is_followed_by_its_number() {
-    let provider = Provider::start(|asked| {
-        if asked.target == "/api/v3/repositories/42?x=1" {
-            return json(200, &repository());
-        }
-        with_headers(
+async fn a_renamed_repository_is_found_and_read_by_its_number() {
+    let provider = Provider::start(|asked| match asked.target.as_str() {
+        "/api/v3/repositories/42" => json(200, &repository()),
+        "/api/v3/repositories/42/actions/runs/9?x=1" => json(200, &run(9)),
+        _ => with_headers(
             301,
-            &[("location", "/api/v3/repositories/42?x=1")],
+            &[("location", "/api/v3/repositories/42/actions/runs/9?x=1")],
             &json!({}),
-        )
+        ),
     })
     .await;
     let found = provider.connector().repository().await.unwrap();
     assert_eq!(found.full_name, "octo/gadget");
+    assert_eq!(provider.connector().run(9).await.unwrap().id, 9);
+    assert_eq!(provider.count("GET"), 3);
+}
+
+#[tokio::test]
+async fn an_answer_about_another_repository_or_run_is_refused() {
+    let provider = Provider::start(|asked| match asked.tail() {
+        "" => json(
+            200,
+            &json!({"id": 43, "full_name": "a/b", "default_branch": "main"}),
+        ),
+        _ => json(200, &run(8)),
+    })
+    .await;
+    let error = provider.connector().repository().await.unwrap_err();
+    assert!(error.to_string().contains("another repository"), "{error}");
+    let error = provider.connector().run(9).await.unwrap_err();
+    assert!(error.to_string().contains("another run"), "{error}");
 }
 
 #[tokio::test]
@@ -190,9 +220,7 @@ async fn a_redirect_to_another_host_is_not_followed() {
 async fn without_a_registered_number_no_redirect_is_followed() {
     let here = &[("location", "/api/v3/repositories/42")];
     let provider = Provider::start(move |_| with_headers(301, here, &json!({}))).await;
-    let mut options = provider.options();
-    options.expected_repository_id = None;
-    let connector = caretaker::connector::github::GithubConnector::new(options).unwrap();
+    let connector = provider.connector_of(None);
     connector.repository().await.unwrap_err();
     assert_eq!(provider.count("GET"), 1);
 }
@@ -210,7 +238,9 @@ async fn runs(list: Value) -> Result<Vec<caretaker::connector::RunView>, Connect
     let provider =
         Provider::start(move |_| json(200, &json!({"total_count": 1, "workflow_runs": list})))
             .await;
-    Ok(provider.connector().runs(1).await?.runs.to_vec())
+    let page = provider.connector().runs(1).await?;
+    assert!(!page.unchanged);
+    Ok(page.runs.to_vec())
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use caretaker::connector::Connector as _;
 use serde_json::{Value, json};
 
-use super::provider::{Provider, json, with_headers};
+use super::provider::{Provider, Reply, json, with_headers};
 use crate::support::corpus;
 
 fn document(name: &str) -> Option<Value> {
@@ -23,12 +23,13 @@ async fn every_example_that_is_read_can_be_read() {
     let example = |name: &str| description["components"]["examples"][name]["value"].clone();
 
     let provider = saying(200, example("full-repository-default-response")).await;
-    let repository = provider.connector().repository().await.unwrap();
+    let own = Some("1296269");
+    let repository = provider.connector_of(own).repository().await.unwrap();
     assert_eq!(repository.full_name, "octocat/Hello-World");
     assert_eq!(repository.id, "1296269");
 
     let provider = saying(200, example("workflow-run-paginated")).await;
-    let runs = provider.connector().runs(1).await.unwrap().runs;
+    let runs = provider.connector_of(own).runs(1).await.unwrap().runs;
     assert_eq!((runs[0].id, runs[0].own_repository), (30_433_642, false));
 
     let provider = saying(200, example("job-paginated")).await;
@@ -128,8 +129,10 @@ async fn the_recorded_rename_is_followed_for_reading_alone() {
         .find(|step| step["path"] == "/repositories/1000" && step["method"] == "get");
     let found = found.unwrap()["response"].clone();
     let provider = Provider::start(move |asked| {
-        if asked.target == "/api/v3/repositories/1000" {
-            return json(200, &found);
+        match asked.target.as_str() {
+            "/api/v3/repositories/1000" => return json(200, &found),
+            target if target.contains("/git/ref/") => return json(404, &json!({})),
+            _ => {}
         }
         // The recorded address with this provider's own origin.
         let location = renamed["headers"]["location"].as_str().unwrap();
@@ -141,9 +144,10 @@ async fn the_recorded_rename_is_followed_for_reading_alone() {
         )
     })
     .await;
-    let mut options = provider.options();
-    options.expected_repository_id = Some("1000".to_owned());
-    let connector = caretaker::connector::github::GithubConnector::new(options).unwrap();
+    let connector = provider.connector_of(Some("1000"));
+    // That a branch is not there is believed once the repository is seen, which moved.
+    assert_eq!(connector.branch("gone").await.unwrap(), None);
+    assert_eq!(provider.count("GET"), 3);
     let repository = connector.repository().await.unwrap();
     assert_eq!(repository.id, "1000");
     assert!(
@@ -173,4 +177,80 @@ async fn a_recorded_refusal_keeps_its_words() {
             .contains("Validation Failed; color invalid"),
         "{error}"
     );
+}
+
+/// Every recorded answer of a route that the connector uses, with its recorded headers.
+#[tokio::test]
+async fn every_recorded_answer_of_a_route_of_ours_is_understood() {
+    let Some(recorded) = document("github/recorded-fixtures.json") else {
+        return;
+    };
+    let scenarios = recorded["scenarios"].as_object().unwrap();
+    let (mut repositories, mut branches, mut folders, mut refusals) = (0, 0, 0, 0);
+    for step in scenarios
+        .values()
+        .flat_map(|steps| steps.as_array().unwrap())
+    {
+        let (method, path) = (
+            step["method"].as_str().unwrap(),
+            step["path"].as_str().unwrap(),
+        );
+        let status = u16::try_from(step["status"].as_u64().unwrap()).unwrap();
+        let body = step["response"].clone();
+        let number = body["id"].as_u64().map(|id| id.to_string());
+        let parts = path.trim_matches('/').split('/').count();
+        let provider = replaying(status, step).await;
+        let connector = provider.connector_of(number.as_deref());
+        match (method, status) {
+            ("get", 200)
+                if parts == 3 && path.starts_with("/repos/") || path == "/repositories/1000" =>
+            {
+                let repository = connector.repository().await.unwrap();
+                assert_eq!(Some(repository.id), number, "{path}");
+                repositories += 1;
+            }
+            ("post" | "patch", 200 | 201) if path.contains("/git/refs") => {
+                let branch = connector.branch("test").await.unwrap();
+                assert!(branch.is_some(), "{path}");
+                branches += 1;
+            }
+            ("get", 200) if path.ends_with("/contents/") => {
+                assert_eq!(connector.file("main", "x", 9).await.unwrap(), None);
+                folders += 1;
+            }
+            (_, 400..) => {
+                let error = connector.run(1).await.unwrap_err().to_string();
+                let words = body["message"].as_str().unwrap();
+                assert!(status == 404 || error.contains(words), "{path}: {error}");
+                refusals += 1;
+            }
+            _ => {}
+        }
+        // The recorded moments are milliseconds where the interface has seconds.
+        let usage = connector.usage();
+        assert!(
+            usage
+                .resets_at
+                .is_none_or(|at| at <= super::provider::NOW.plus_seconds(3_600))
+        );
+    }
+    assert_eq!((repositories, branches, folders, refusals), (2, 2, 1, 3));
+}
+
+/// A provider that answers as it was recorded, without what belongs to the connection of then.
+async fn replaying(status: u16, step: &Value) -> Provider {
+    let headers: Vec<(&'static str, String)> = [
+        "etag",
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+        "x-ratelimit-reset",
+    ]
+    .into_iter()
+    .filter_map(|name| Some((name, step["headers"][name].as_str()?.to_owned())))
+    .collect();
+    let body = match &step["response"] {
+        Value::String(text) => text.clone().into_bytes(),
+        value => value.to_string().into_bytes(),
+    };
+    Provider::start(move |_| Reply::Plain(status, headers.clone(), body.clone())).await
 }

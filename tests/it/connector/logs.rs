@@ -1,5 +1,7 @@
 //! Job logs: behind a link on another host, large, gone, or not logs at all.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use caretaker::connector::{Connector as _, ConnectorError, JobLog};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -24,12 +26,28 @@ async fn the_link_is_fetched_without_the_token() {
     let expected = JobLog::Text {
         bytes: text.into(),
         omitted: 0,
+        cut: None,
     };
     assert_eq!(log, expected);
     let asked = store.asked().remove(0);
     assert!(asked.all("authorization").is_empty(), "{asked:?}");
     assert!(asked.all("x-github-api-version").is_empty(), "{asked:?}");
+    assert_eq!(asked.all("accept"), ["*/*"], "{asked:?}");
     assert!(!format!("{asked:?}").contains(TOKEN));
+}
+
+#[tokio::test]
+async fn every_byte_of_a_short_log_arrives_as_it_is() {
+    let text: &[u8] = b"\xef\xbb\xbf2027-01-01T00:00:00.0000000Z \x1b[31mred\x1b[0m\r\n\xff\xfe\0\r\n\x1b]8;;x\x07\n\nend";
+    let store = Provider::start(move |_| Reply::Plain(200, Vec::new(), text.to_vec())).await;
+    let provider = linking_to(format!("{}/log", store.origin)).await;
+    let log = provider.connector().job_log(5, 1 << 20).await.unwrap();
+    let expected = JobLog::Text {
+        bytes: text.to_vec(),
+        omitted: 0,
+        cut: None,
+    };
+    assert_eq!(log, expected);
 }
 
 #[tokio::test]
@@ -41,7 +59,12 @@ async fn a_long_log_keeps_whole_lines_of_head_and_tail() {
     let store = Provider::start(move |_| Reply::Plain(200, Vec::new(), text.clone().into())).await;
     let provider = linking_to(format!("{}/log", store.origin)).await;
     let log = provider.connector().job_log(5, 4_000).await.unwrap();
-    let JobLog::Text { bytes, omitted } = log else {
+    let JobLog::Text {
+        bytes,
+        omitted,
+        cut: None,
+    } = log
+    else {
         panic!("{log:?}");
     };
     assert!(bytes.len() <= 4_000);
@@ -93,35 +116,71 @@ async fn only_links_of_the_web_are_fetched() {
 
 #[tokio::test]
 async fn the_store_may_refuse_redirect_or_break_off() {
-    let at_the_store = |reply: Reply| async move {
+    let at_the_store = |reply: Reply, times: usize| async move {
         let store = Provider::start(move |_| reply.clone()).await;
         let provider = linking_to(format!("{}/log?sig=secret", store.origin)).await;
         let log = provider.connector().job_log(5, 100).await;
-        assert_eq!(store.count("GET"), 1);
+        assert_eq!(store.count("GET"), times);
         log
     };
-    let gone = at_the_store(json(410, &json!({}))).await.unwrap();
+    let gone = at_the_store(json(410, &json!({})), 1).await.unwrap();
     assert!(matches!(gone, JobLog::Missing { .. }));
-    let expired = at_the_store(json(403, &json!({}))).await.unwrap_err();
+    let expired = at_the_store(json(403, &json!({})), 2).await.unwrap_err();
     assert!(expired.is_transient(), "a new link may work: {expired}");
+    let failing = at_the_store(json(503, &json!({})), 1).await.unwrap_err();
+    assert!(failing.is_transient(), "{failing}");
     let elsewhere = with_headers(302, &[("location", "http://127.0.0.1:9/")], &json!({}));
-    assert!(!at_the_store(elsewhere).await.unwrap_err().is_transient());
-    let half = b"HTTP/1.1 200 OK\r\ncontent-length: 400\r\n\r\nline".to_vec();
-    let cut = at_the_store(Reply::Raw(half)).await.unwrap_err();
+    assert!(!at_the_store(elsewhere, 1).await.unwrap_err().is_transient());
+    let nothing = b"HTTP/1.1 200 OK\r\ncontent-length: 400\r\n\r\n".to_vec();
+    let cut = at_the_store(Reply::Raw(nothing), 1).await.unwrap_err();
     assert!(cut.is_transient(), "{cut}");
     assert!(!cut.to_string().contains("secret"), "{cut}");
+}
+
+#[tokio::test]
+async fn an_expired_link_is_asked_for_once_more() {
+    let store = Provider::start(|asked| match asked.target.as_str() {
+        "/log?sig=2" => Reply::Plain(200, Vec::new(), b"red\n".to_vec()),
+        _ => json(403, &json!({})),
+    })
+    .await;
+    let (origin, links) = (store.origin.clone(), AtomicU32::new(0));
+    let provider = Provider::start(move |_| {
+        let link = links.fetch_add(1, Ordering::SeqCst) + 1;
+        let location = format!("{origin}/log?sig={link}");
+        with_headers(302, &[("location", location.as_str())], &json!({}))
+    })
+    .await;
+    let log = provider.connector().job_log(5, 100).await.unwrap();
+    assert!(matches!(log, JobLog::Text { bytes, .. } if bytes == b"red\n"));
+    assert_eq!((provider.count("GET"), store.count("GET")), (2, 2));
+}
+
+#[tokio::test]
+async fn a_log_that_breaks_off_keeps_what_came_and_says_so() {
+    let half = b"HTTP/1.1 200 OK\r\ncontent-length: 400\r\n\r\nline 1\nline".to_vec();
+    let store = Provider::start(move |_| Reply::Raw(half.clone())).await;
+    let provider = linking_to(format!("{}/log?sig=secret", store.origin)).await;
+    let log = provider.connector().job_log(5, 100).await.unwrap();
+    let JobLog::Text { bytes, cut, .. } = log else {
+        panic!("{log:?}");
+    };
+    assert_eq!(bytes, b"line 1\nline");
+    let cut = cut.unwrap();
+    assert!(cut.contains("broke off"), "{cut}");
+    assert!(!cut.contains("secret"), "{cut}");
 }
 
 #[tokio::test]
 async fn an_endless_log_ends_at_the_deadline() {
     let store = Provider::start(|_| Reply::Endless).await;
     let provider = linking_to(format!("{}/log", store.origin)).await;
-    let error = provider
-        .impatient_connector()
-        .job_log(5, 100)
-        .await
-        .unwrap_err();
-    assert!(error.is_transient(), "{error}");
+    let log = provider.impatient_connector().job_log(5, 100).await;
+    let JobLog::Text { bytes, cut, .. } = log.unwrap() else {
+        panic!("no text");
+    };
+    assert!(bytes.len() <= 100);
+    assert!(cut.unwrap().contains("has not ended within 150 ms"));
 }
 
 proptest! {
@@ -140,7 +199,7 @@ proptest! {
                 Provider::start(move |_| Reply::Plain(200, Vec::new(), text.clone().into())).await;
             provider.connector().job_log(5, cap).await.unwrap()
         });
-        let JobLog::Text { bytes, omitted } = log else { panic!("no text") };
+        let JobLog::Text { bytes, omitted, cut: None } = log else { panic!("no text") };
         prop_assert!(bytes.len() <= cap);
         prop_assert_eq!(bytes.len() as u64 + omitted, text.len() as u64);
         if text.len() <= cap {

@@ -4,34 +4,35 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use caretaker::clock::{FixedClock, Millis};
-use caretaker::connector::github::{GithubConnector, GithubOptions};
-use secrecy::SecretString;
+use caretaker::connector::github::credential::{PersonalToken, TokenSource};
+use caretaker::connector::github::{GithubClient, GithubConnector, GithubOptions};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-pub(super) const TOKEN: &str = "ghs_not-a-real-token";
-pub(super) const NOW: Millis = Millis(1_800_000_000_000);
+pub(crate) const TOKEN: &str = "ghs_not-a-real-token";
+pub(crate) const NOW: Millis = Millis(1_800_000_000_000);
 
 /// What was asked.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
-    pub(super) method: String,
+pub(crate) struct Asked {
+    pub(crate) method: String,
     /// Path and query as sent.
-    pub(super) target: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Asked {
-    /// The path below `/repos/octo/widget`, without its query.
-    pub(super) fn tail(&self) -> &str {
+    /// The path below the repository, by name or by number, without its query.
+    pub(crate) fn tail(&self) -> &str {
         let path = self.target.split('?').next().unwrap_or_default();
         path.strip_prefix("/api/v3/repos/octo/widget")
+            .or_else(|| path.strip_prefix("/api/v3/repositories/42"))
             .unwrap_or(path)
     }
 
-    pub(super) fn all(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         self.headers
             .iter()
             .filter(|(key, _)| key == name)
@@ -39,7 +40,7 @@ impl Asked {
             .collect()
     }
 
-    pub(super) fn query(&self, name: &str) -> Option<String> {
+    pub(crate) fn query(&self, name: &str) -> Option<String> {
         let url = url::Url::parse(&format!("http://x{}", self.target)).ok()?;
         let found = url.query_pairs().find(|(key, _)| key == name)?;
         Some(found.1.into_owned())
@@ -48,7 +49,7 @@ impl Asked {
 
 /// What is answered.
 #[derive(Debug, Clone)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// Status, further headers, body.
     Plain(u16, Vec<(&'static str, String)>, Vec<u8>),
     /// These bytes, then the end of the connection.
@@ -59,11 +60,11 @@ pub(super) enum Reply {
     Endless,
 }
 
-pub(super) fn json(status: u16, body: &Value) -> Reply {
+pub(crate) fn json(status: u16, body: &Value) -> Reply {
     Reply::Plain(status, Vec::new(), body.to_string().into_bytes())
 }
 
-pub(super) fn with_headers(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Reply {
+pub(crate) fn with_headers(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Reply {
     let headers = headers
         .iter()
         .map(|(name, value)| (*name, (*value).to_owned()))
@@ -74,13 +75,15 @@ pub(super) fn with_headers(status: u16, headers: &[(&'static str, &str)], body: 
 type Answers = dyn Fn(&Asked) -> Reply + Send + Sync;
 
 /// A server on loopback for as long as the test's runtime lives.
-pub(super) struct Provider {
-    pub(super) origin: String,
+pub(crate) struct Provider {
+    pub(crate) origin: String,
+    pub(crate) clock: Arc<FixedClock>,
+    pub(crate) client: GithubClient,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Provider {
-    pub(super) async fn start(answers: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answers: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -91,43 +94,68 @@ impl Provider {
                 tokio::spawn(serve(stream, Arc::clone(&answers), Arc::clone(&record)));
             }
         });
-        Self { origin, asked }
+        let clock = Arc::new(FixedClock::at(NOW));
+        Self {
+            origin,
+            // Without randomness nothing pauses before it is repeated.
+            client: GithubClient::new(clock.clone(), || 0),
+            clock,
+            asked,
+        }
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
     /// How often something was asked with a method.
-    pub(super) fn count(&self, method: &str) -> usize {
+    pub(crate) fn count(&self, method: &str) -> usize {
         let asked = self.asked();
         asked.iter().filter(|asked| asked.method == method).count()
     }
 
-    pub(super) fn options(&self) -> GithubOptions {
+    pub(crate) fn options(&self) -> GithubOptions {
         GithubOptions {
             api_url: format!("{}/api/v3", self.origin),
             web_url: self.origin.clone(),
             git_url: self.origin.clone(),
             owner: "octo".to_owned(),
             name: "widget".to_owned(),
-            token: SecretString::from(TOKEN),
+            credential: Arc::new(PersonalToken::new(TOKEN.into())),
             expected_repository_id: Some("42".to_owned()),
             deadline: Duration::from_secs(20),
-            clock: Arc::new(FixedClock::at(NOW)),
         }
     }
 
-    pub(super) fn connector(&self) -> GithubConnector {
-        GithubConnector::new(self.options()).unwrap()
+    pub(crate) fn connector(&self) -> GithubConnector {
+        self.made(self.options())
     }
 
-    pub(super) fn impatient_connector(&self) -> GithubConnector {
-        let options = GithubOptions {
+    /// A connector that shares what all of this provider's share.
+    pub(crate) fn made(&self, options: GithubOptions) -> GithubConnector {
+        GithubConnector::new(&self.client, options).unwrap()
+    }
+
+    /// For a repository that was registered under this number, or under none.
+    pub(crate) fn connector_of(&self, number: Option<&str>) -> GithubConnector {
+        self.made(GithubOptions {
+            expected_repository_id: number.map(str::to_owned),
+            ..self.options()
+        })
+    }
+
+    pub(crate) fn connector_with(&self, credential: Arc<dyn TokenSource>) -> GithubConnector {
+        self.made(GithubOptions {
+            credential,
+            ..self.options()
+        })
+    }
+
+    pub(crate) fn impatient_connector(&self) -> GithubConnector {
+        self.made(GithubOptions {
             deadline: Duration::from_millis(150),
             ..self.options()
-        };
-        GithubConnector::new(options).unwrap()
+        })
     }
 }
 

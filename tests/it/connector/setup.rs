@@ -1,6 +1,12 @@
 //! Options are checked before anything is sent.
 
-use caretaker::connector::github::{GithubConnector, GithubOptions, GithubSetupError};
+use std::sync::Arc;
+
+use caretaker::clock::SystemClock;
+use caretaker::connector::github::credential::PersonalToken;
+use caretaker::connector::github::{
+    GithubClient, GithubConnector, GithubOptions, GithubSetupError, check_token,
+};
 use caretaker::connector::{Connector as _, GitUse};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
@@ -11,7 +17,7 @@ async fn refused(change: impl Fn(&mut GithubOptions)) -> String {
     let provider = Provider::start(|_| Reply::Silence).await;
     let mut options = provider.options();
     change(&mut options);
-    match GithubConnector::new(options) {
+    match GithubConnector::new(&provider.client, options) {
         Ok(_) => panic!("accepted"),
         Err(error) => error.to_string(),
     }
@@ -46,19 +52,39 @@ async fn names_that_reach_another_path_are_refused() {
 #[tokio::test]
 async fn a_token_that_no_header_can_carry_is_refused_without_being_shown() {
     for token in ["", "two words", "line\nend", "ümlaut"] {
-        let error = refused(|it| it.token = SecretString::from(token)).await;
-        assert_eq!(error, GithubSetupError::Token.to_string());
+        let error = check_token(&SecretString::from(token)).unwrap_err();
+        assert_eq!(error, GithubSetupError::Token);
     }
+    check_token(&SecretString::from(TOKEN)).unwrap();
+    // Whoever sends one all the same sends nothing.
+    let provider = Provider::start(|_| Reply::Silence).await;
+    let credential = Arc::new(PersonalToken::new("line\nend".into()));
+    let error = provider
+        .connector_with(credential)
+        .run(1)
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("cannot carry"), "{error}");
+    assert!(!error.to_string().contains("end"), "{error}");
+    assert!(provider.asked().is_empty());
     let provider = Provider::start(|_| Reply::Silence).await;
     assert!(!format!("{:?}", provider.options()).contains(TOKEN));
 }
 
+#[tokio::test]
+async fn a_number_that_reaches_another_path_is_refused() {
+    for number in ["", "42/..", "4 2", "x", "-1", "99999999999999999999999"] {
+        let error = refused(|it| it.expected_repository_id = Some(number.to_owned())).await;
+        assert!(error.contains("not the number"), "{number:?}: {error}");
+    }
+}
+
 #[test]
-fn outside_a_runtime_there_is_an_error_and_no_panic() {
+fn a_connector_can_be_made_outside_a_runtime() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let provider = runtime.block_on(Provider::start(|_| Reply::Silence));
-    let error = GithubConnector::new(provider.options()).err().unwrap();
-    assert!(error.to_string().contains("runtime"), "{error}");
+    let client = GithubClient::of_system(Arc::new(SystemClock));
+    assert!(GithubConnector::new(&client, provider.options()).is_ok());
 }
 
 #[tokio::test]
@@ -67,13 +93,13 @@ async fn the_host_and_the_git_remote_are_the_configured_ones() {
     let mut options = provider.options();
     options.web_url = "https://github.example".to_owned();
     options.git_url = "https://git.github.example/".to_owned();
-    let connector = GithubConnector::new(options.clone()).unwrap();
+    let connector = provider.made(options.clone());
     assert_eq!(connector.host(), "github.example");
     let remote = connector.git_remote(GitUse::Fetch).await.unwrap();
     assert_eq!(remote.url, "https://git.github.example/octo/widget.git");
     assert_eq!(remote.token.unwrap().expose_secret(), TOKEN);
     options.git_url = "file:///srv/git".to_owned();
-    let local = GithubConnector::new(options).unwrap();
+    let local = provider.made(options);
     let local = local.git_remote(GitUse::Push).await.unwrap();
     assert_eq!(local.url, "file:///srv/git/octo/widget.git");
     assert!(local.token.is_none(), "a local path needs no password");
@@ -91,7 +117,7 @@ async fn every_request_carries_each_header_once() {
     let repository = provider.connector().repository().await.unwrap();
     assert_eq!((repository.id.as_str(), repository.archived), ("42", false));
     let asked = provider.asked().remove(0);
-    assert_eq!(asked.target, "/api/v3/repos/octo/widget");
+    assert_eq!(asked.target, "/api/v3/repositories/42");
     assert_eq!(asked.all("accept"), ["application/vnd.github+json"]);
     assert_eq!(asked.all("x-github-api-version"), ["2022-11-28"]);
     assert_eq!(asked.all("authorization"), [format!("Bearer {TOKEN}")]);

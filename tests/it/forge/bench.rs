@@ -56,12 +56,9 @@ pub(crate) fn client() -> reqwest::Client {
 /// A forge in a folder of its own, on any free port.
 pub(crate) async fn forge(folder: &Path) -> Forge {
     let listen = "127.0.0.1:0".parse().unwrap();
-    start(ForgeOptions {
-        directory: folder.join("forge"),
-        listen,
-    })
-    .await
-    .unwrap()
+    start(ForgeOptions::new(folder.join("forge"), listen))
+        .await
+        .unwrap()
 }
 
 impl Bench {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use caretaker::approve::{Binding, MergeMethod};
 use caretaker::change::{ChangeDocument, ChangeSet, ObjectFormat, Oid};
 use caretaker::clock::{Millis, SystemClock};
+use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::connector::{Connector as _, JobLog, NewPull};
 use caretaker::forge::{Forge, Plant, RepositoryHandle};
@@ -13,18 +14,17 @@ use caretaker::forge::{Forge, Plant, RepositoryHandle};
 use super::bench::{file, forge, git};
 
 fn connector(forge: &Forge, repository: &RepositoryHandle) -> GithubConnector {
-    GithubConnector::new(GithubOptions {
+    let options = GithubOptions {
         api_url: forge.url().to_owned(),
         web_url: forge.url().to_owned(),
         git_url: forge.url().to_owned(),
         owner: "acme".to_owned(),
         name: "percent".to_owned(),
-        token: forge.token().to_owned().into(),
+        credential: Arc::new(PersonalToken::new(forge.token().to_owned().into())),
         expected_repository_id: Some(repository.id().to_string()),
         deadline: Duration::from_secs(20),
-        clock: Arc::new(SystemClock),
-    })
-    .unwrap()
+    };
+    GithubConnector::alone(options, Arc::new(SystemClock)).unwrap()
 }
 
 /// A binding of a pull request from `caretaker/fix` into `main`, with an empty change set: the connector only reads.
@@ -73,7 +73,11 @@ async fn the_products_connector_understands_the_forge() {
         (1, planted.run, Some("failure"), true)
     );
     let jobs = connector.jobs(planted.run, 1).await.unwrap();
-    let JobLog::Text { bytes, omitted: 0 } = connector.job_log(jobs[0].id, 100_000).await.unwrap()
+    let JobLog::Text {
+        bytes,
+        omitted: 0,
+        cut: None,
+    } = connector.job_log(jobs[0].id, 100_000).await.unwrap()
     else {
         panic!("no log")
     };

@@ -94,10 +94,7 @@ async fn time_and_token_are_the_callers() {
         now: Arc::new(move || clock.load(Ordering::SeqCst)),
         token: "mine".to_owned(),
     };
-    let options = ForgeOptions {
-        directory: folder.path().join("forge"),
-        listen: "127.0.0.1:0".parse().unwrap(),
-    };
+    let options = ForgeOptions::new(folder.path().join("forge"), "127.0.0.1:0".parse().unwrap());
     let forge = start_with(options, sources).await.unwrap();
     let client = client();
     for (index, (moment, text)) in [

@@ -239,9 +239,8 @@ async fn pages_open_in_a_browser_and_escape_what_people_wrote() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forge_starts_only_where_it_may() {
     let folder = tempfile::tempdir().unwrap();
-    let at = |directory: &str, listen: &str| ForgeOptions {
-        directory: folder.path().join(directory),
-        listen: listen.parse().unwrap(),
+    let at = |directory: &str, listen: &str| {
+        ForgeOptions::new(folder.path().join(directory), listen.parse().unwrap())
     };
     let first = start(at("one", "127.0.0.1:0")).await.unwrap();
     let taken = first.url().trim_start_matches("http://").to_owned();

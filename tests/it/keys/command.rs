@@ -170,7 +170,7 @@ fn a_configuration_file_may_be_named_before_or_after_the_command() {
 #[test]
 fn doctor_fails_without_keys_and_is_content_with_fresh_ones() {
     let home = unconfined();
-    insta::assert_snapshot!(shown(&home, &["doctor"]), @r"
+    insta::assert_snapshot!(shown(&home, &["doctor", "--offline"]), @r"
     [1]
     ok       configuration  no file, everything is at its default
     ok       home           …/home, not there yet
@@ -182,7 +182,7 @@ fn doctor_fails_without_keys_and_is_content_with_fresh_ones() {
     1 failed, 3 warnings
     ");
     caretaker(&home, &["keys", "init"]);
-    insta::assert_snapshot!(shown(&home, &["doctor"]), @r"
+    insta::assert_snapshot!(shown(&home, &["doctor", "--offline"]), @r"
     [0]
     ok       configuration  no file, everything is at its default
     ok       home           …/home
@@ -207,7 +207,7 @@ fn doctor_names_every_fault_of_the_keys_at_once() {
     set_mode(&home.file("proposer.secret"), 0o644);
     set_mode(&home.file("approver.key"), 0o644);
     set_mode(&home.keys(), 0o755);
-    insta::assert_snapshot!(shown(&home, &["doctor"]), @r"
+    insta::assert_snapshot!(shown(&home, &["doctor", "--offline"]), @r"
     [1]
     ok       configuration  no file, everything is at its default
     ok       home           …/home
@@ -225,7 +225,7 @@ fn doctor_names_every_fault_of_the_keys_at_once() {
     warning  database       sqlite://…/home/caretaker.db is not there yet; `caretaker project register` makes it
     3 failed, 7 warnings
     ");
-    let output = caretaker(&home, &["doctor", "--json"]);
+    let output = caretaker(&home, &["doctor", "--json", "--offline"]);
     assert_eq!(output.status.code(), Some(1));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["ok"], false);
@@ -247,7 +247,7 @@ fn doctor_tells_an_expired_trust_root_from_one_that_ends_soon() {
             &mut bytes_of("old"),
         )
         .unwrap();
-        let text = shown(&home, &["doctor"]);
+        let text = shown(&home, &["doctor", "--offline"]);
         let line = text
             .lines()
             .find(|line| line.contains("trust root"))
@@ -264,7 +264,7 @@ fn doctor_tells_an_expired_trust_root_from_one_that_ends_soon() {
 fn doctor_goes_on_without_a_configuration_that_can_be_read() {
     let home = Home::with(&[("CARETAKER_CONFIG", "broken.yaml")]);
     std::fs::write(home.folder.path().join("broken.yaml"), "keyz: {}\n").unwrap();
-    insta::assert_snapshot!(shown(&home, &["doctor"]), @r#"
+    insta::assert_snapshot!(shown(&home, &["doctor", "--offline"]), @r#"
     [1]
     FAILED   configuration  …/broken.yaml:1:1: unknown key "keyz"; did you mean keys? Known here: database, server, github, poll, health, keys, agent, sandbox, security, approvals, identity, notify, anchor, telemetry. The sandbox, the keys and the database are looked at once it can be read
     ok       git            git version …
@@ -280,7 +280,7 @@ fn doctor_misses_git_and_the_coders_program() {
     let agent = r#"{"adapter": "command", "command": ["coder-of-nobody"]}"#;
     home.variables
         .push(("CARETAKER_AGENT".to_owned(), agent.to_owned()));
-    insta::assert_snapshot!(shown(&home, &["doctor"]), @r"
+    insta::assert_snapshot!(shown(&home, &["doctor", "--offline"]), @r"
     [1]
     ok       configuration  no file, everything is at its default
     ok       home           …/home, not there yet

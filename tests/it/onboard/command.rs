@@ -190,6 +190,153 @@ fn a_project_is_registered_shown_confirmed_and_paused() {
     assert!(!database.windows(token.len()).any(|piece| piece == token));
 }
 
+/// A home with keys whose provider is a forge.
+fn installed(forge: &ForgeProcess, home: &Path) {
+    let url = forge.text("url");
+    let configuration = json!({"github": {"api_url": url, "web_url": url, "git_url": url}});
+    std::fs::write(home.join("caretaker.yaml"), configuration.to_string()).unwrap();
+    assert_eq!(output(command(home, &["keys", "init"])).0, Some(0));
+}
+
+#[test]
+fn a_project_lives_through_another_token_another_key_and_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    let forge = ForgeProcess::start(home, &["red-test"]);
+    installed(&forge, home);
+    let done = |arguments: &[&str]| -> Value {
+        let mut command = command(home, arguments);
+        command.env("FORGE_TOKEN", forge.text("token"));
+        let (code, out, error) = output(command);
+        assert!(
+            code == Some(0) && !out.contains(forge.text("token")),
+            "{out}{error}"
+        );
+        serde_json::from_str(&out).unwrap()
+    };
+    let (repository, token) = (forge.text("repository"), ["--token-env", "FORGE_TOKEN"]);
+    let register = [
+        "project",
+        "register",
+        repository,
+        token[0],
+        token[1],
+        "--json",
+        "--schedule",
+    ];
+    let mut wrong = register.to_vec();
+    wrong.push("* * * * *");
+    let (code, _, error) = output(command(home, &wrong));
+    assert!(
+        code == Some(2) && error.contains("write six fields"),
+        "{error}"
+    );
+    let mut right = register.to_vec();
+    right.push("0 */2 * * * *");
+    let draft = done(&right);
+    let id = draft["id"].as_str().unwrap();
+    let shown = done(&["project", "show", id, "--json"]);
+    assert_eq!(shown["schedule"], "0 */2 * * * *");
+    done(&["project", "confirm", id, "--json"]);
+
+    let replaced = done(&["project", "credential", id, token[0], token[1], "--json"]);
+    assert_eq!(
+        (&replaced["before"], &replaced["state"]),
+        (&replaced["after"], &json!("confirmed"))
+    );
+    let rotated = done(&["keys", "rotate-deployment", "--json"]);
+    assert_eq!(
+        rotated,
+        json!({"credentials": 1, "renewed_links": [], "resumed": false})
+    );
+    // The same token by the other word for the command: what is sealed under the new key opens.
+    let again = done(&["project", "token", id, token[0], token[1], "--json"]);
+    assert_eq!(again["before"], replaced["after"]);
+
+    let (_, out, _) = output(command(home, &["doctor", "--json"]));
+    let doctor: Value = serde_json::from_str(&out).unwrap();
+    let found = |checks: &Value, check: &str| -> Option<String> {
+        let checks = checks.as_array().unwrap();
+        let one = checks.iter().find(|one| one["check"] == check)?;
+        Some(one["state"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(
+        found(&doctor["checks"], "provider").as_deref(),
+        Some("ok"),
+        "{out}"
+    );
+    assert_eq!(
+        found(&doctor["checks"], "provider clock").as_deref(),
+        Some("ok"),
+        "{out}"
+    );
+    let block = &doctor["projects"][0];
+    assert_eq!(
+        found(&block["checks"], "credential").as_deref(),
+        Some("ok"),
+        "{out}"
+    );
+    assert_eq!(block["credential"]["kind"], "classic token");
+    assert_eq!(block["credential"]["missing"], json!([]));
+    assert!(!out.contains(forge.text("token")));
+
+    let (code, _, error) = output(command(home, &["project", "rename", id]));
+    assert!(
+        code == Some(1) && error.contains("nothing to take over"),
+        "{error}"
+    );
+    let removed = done(&["project", "remove", id, "--yes", "--json"]);
+    assert_eq!(
+        (&removed["removed"], &removed["closed"]),
+        (&json!(true), &json!([]))
+    );
+    let mut other = right.clone();
+    other.truncate(6);
+    let draft = done(&other);
+    done(&[
+        "project",
+        "confirm",
+        draft["id"].as_str().unwrap(),
+        "--json",
+    ]);
+}
+
+#[test]
+fn doctor_says_of_a_provider_that_is_not_there_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    let forge = ForgeProcess::start(home, &["red-test"]);
+    installed(&forge, home);
+    let mut register = command(
+        home,
+        &[
+            "project",
+            "register",
+            forge.text("repository"),
+            "--token-env",
+            "FORGE_TOKEN",
+        ],
+    );
+    register.env("FORGE_TOKEN", forge.text("token"));
+    assert_eq!(output(register).0, Some(0));
+    assert_eq!(forge.terminate(), Some(0));
+    let (code, out, _) = output(command(home, &["doctor"]));
+    assert_eq!(code, Some(1), "{out}");
+    assert!(
+        out.contains("FAILED   provider") && out.contains("github.api_url"),
+        "{out}"
+    );
+    assert!(
+        out.contains("\nproject prj-") && out.contains("FAILED   credential"),
+        "{out}"
+    );
+    let (_, out, _) = output(command(home, &["doctor", "--offline"]));
+    assert!(
+        !out.contains("provider") && out.contains("(--offline)"),
+        "{out}"
+    );
+}
+
 #[test]
 fn wrong_words_are_told_apart_from_what_cannot_be_done() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ use caretaker::approve::{Authority, Binding, MergeMethod};
 use caretaker::attest::predicate::{self, Base, ChangeRef, Head, Target};
 use caretaker::change::{CHANGE_SET_ALGORITHM, ChangeDocument, ChangeSet, ObjectFormat, Oid};
 use caretaker::clock::FixedClock;
+use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::connector::{Connector as _, ConnectorError, NewPull};
 use caretaker::execute::{MergeAnswer, MergeOrder, OrderError, order};
@@ -18,7 +19,6 @@ use caretaker::reconcile::{
 };
 use caretaker::workspace::TrustedRepository;
 use caretaker::workspace::git_command::{GitCommand, Merged, Refspec, Remote};
-use secrecy::SecretString;
 
 use crate::attest::ledger::{Ledger, NOW, digest, label, text};
 
@@ -51,10 +51,10 @@ impl Bench {
     /// A repository with `before`, and pull request 1 whose one commit makes these edits. Its check succeeds.
     pub(super) async fn new(before: &[(&str, FileEdit)], edits: &[(&str, FileEdit)]) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let forge = start(ForgeOptions {
-            directory: home.path().join("forge"),
-            listen: ([127, 0, 0, 1], 0).into(),
-        })
+        let forge = start(ForgeOptions::new(
+            home.path().join("forge"),
+            ([127, 0, 0, 1], 0).into(),
+        ))
         .await
         .unwrap();
         let repository = forge.create_repository("acme", "widget", before).unwrap();
@@ -246,18 +246,17 @@ pub(super) fn asked(forge: &Forge) -> usize {
 }
 
 fn connector(forge: &Forge, repository: &RepositoryHandle) -> GithubConnector {
-    GithubConnector::new(GithubOptions {
+    let options = GithubOptions {
         api_url: forge.url().to_owned(),
         web_url: forge.url().to_owned(),
         git_url: forge.url().to_owned(),
         owner: "acme".to_owned(),
         name: "widget".to_owned(),
-        token: SecretString::from(forge.token().to_owned()),
+        credential: Arc::new(PersonalToken::new(forge.token().to_owned().into())),
         expected_repository_id: Some(repository.id().to_string()),
         deadline: Duration::from_secs(30),
-        clock: Arc::new(FixedClock::at(NOW)),
-    })
-    .unwrap()
+    };
+    GithubConnector::alone(options, Arc::new(FixedClock::at(NOW))).unwrap()
 }
 
 /// A ledger in which a person approved exactly this, and the authority that it gives.

@@ -102,7 +102,7 @@ async fn a_locked_database_fails_after_the_waiting_time_and_writes_nothing() {
         .unwrap();
     let id = IncidentId::new(NOW, world.fresh());
     let refused = hasty
-        .observe(&world.project, &failure("test", 100), &id, NOW)
+        .observe(&world.project, &failure("test", 100), None, &id, NOW)
         .await
         .unwrap_err();
     assert!(matches!(refused, StoreError::Locked { .. }), "{refused}");
@@ -111,7 +111,7 @@ async fn a_locked_database_fails_after_the_waiting_time_and_writes_nothing() {
     assert_eq!(hasty.watched_projects().await.unwrap().len(), 1);
     sqlx::raw_sql("ROLLBACK").execute(&mut raw).await.unwrap();
     let failure = failure("test", 100);
-    let observed = hasty.observe(&world.project, &failure, &id, NOW);
+    let observed = hasty.observe(&world.project, &failure, None, &id, NOW);
     assert_eq!(observed.await.unwrap(), Observed::Opened(id.clone()));
 }
 

@@ -116,7 +116,10 @@ impl World {
     async fn given(&self, number: u32, gifts: &[Gift]) {
         let id = IncidentId::new(Millis(NOW.0 + i64::from(number)), [1; 10]);
         let failure = failure(&format!("job-{number}"), 100);
-        let observed = self.store.observe(&self.project, &failure, &id, NOW).await;
+        let observed = self
+            .store
+            .observe(&self.project, &failure, None, &id, NOW)
+            .await;
         assert_eq!(observed.unwrap(), Observed::Opened(id.clone()));
         let claim = self.claim("worker", NOW).await.unwrap();
         let mut snapshot = self.snapshot(&id).await;

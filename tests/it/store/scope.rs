@@ -13,7 +13,8 @@ fn every_scoped_statement_names_the_organisation() {
         let predicate = statement.text.split_once(" WHERE ").map(|(_, rest)| rest);
         assert!(
             predicate.is_some_and(|text| text.starts_with("organisation = $1")
-                || text.starts_with("i.organisation = $1")),
+                || text.starts_with("i.organisation = $1")
+                || text.starts_with("p.organisation = $1")),
             "{} does not name the organisation first",
             statement.name
         );
@@ -38,6 +39,11 @@ on_both! {
             ..Outcome::default()
         };
         world.done(&claim, &snapshot, outcome).await;
+        let event = AuditEvent { kind: "poll-failed", detail: String::new() };
+        let project_id = &world.project.id;
+        world.store.record(&world.project.organisation, None, Some(project_id), &event, NOW).await.unwrap();
+        let watch = "INSERT INTO project_watch (project, next_at) SELECT id, 0 FROM project";
+        sqlx::raw_sql(watch).execute(&mut world.raw().await).await.unwrap();
         let stranger = project(2, 2);
         world.store.ensure_organisation(&stranger.organisation, "stranger", NOW).await.unwrap();
         world.store.insert_project(&stranger, b"sealed").await.unwrap();
@@ -55,6 +61,8 @@ on_both! {
         assert_eq!(owner.approvals(incident).await.unwrap().len(), 1);
         assert_eq!(owner.audit_events(incident).await.unwrap().len(), 1);
         assert!(owner.timeline(incident).await.unwrap().is_some());
+        assert_eq!(owner.project_events(&world.project.id, 9).await.unwrap().len(), 1);
+        assert_eq!(owner.watch_states().await.unwrap().len(), 1);
 
         let other = world.store.within(&stranger.organisation);
         assert_eq!(other.projects().await.unwrap(), std::slice::from_ref(&stranger));
@@ -68,6 +76,8 @@ on_both! {
         assert_eq!(other.approvals(incident).await.unwrap(), []);
         assert_eq!(other.audit_events(incident).await.unwrap(), []);
         assert_eq!(other.timeline(incident).await.unwrap(), None);
+        assert_eq!(other.project_events(&world.project.id, 9).await.unwrap(), []);
+        assert_eq!(other.watch_states().await.unwrap(), []);
     }
 
     async fn nothing_of_one_organisation_is_written_by_another(world) {
@@ -76,7 +86,7 @@ on_both! {
         world.store.ensure_organisation(&posing.organisation, "stranger", NOW).await.unwrap();
         assert!(world.store.set_project_state(&posing, ProjectState::Paused).await.is_err());
         let id = IncidentId::new(NOW, world.fresh());
-        assert!(world.store.observe(&posing, &failure("test", 100), &id, NOW).await.is_err());
+        assert!(world.store.observe(&posing, &failure("test", 100), None, &id, NOW).await.is_err());
         let event = AuditEvent { kind: "tried", detail: String::new() };
         let recorded = world.store.record(&posing.organisation, None, Some(&posing.id), &event, NOW);
         assert!(recorded.await.is_err());

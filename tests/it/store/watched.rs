@@ -7,7 +7,9 @@ use super::*;
 impl World {
     async fn observe(&self, failure: &Failure) -> Observed {
         let id = IncidentId::new(NOW, self.fresh());
-        let observed = self.store.observe(&self.project, failure, &id, after(1));
+        let observed = self
+            .store
+            .observe(&self.project, failure, None, &id, after(1));
         observed.await.unwrap()
     }
 
@@ -57,7 +59,7 @@ on_both! {
             .map(|number| {
                 let (store, project, id) = (world.store.clone(), world.project.clone(), IncidentId::new(NOW, world.fresh()));
                 let failure = failure("test", 200 + number / 2);
-                tokio::spawn(async move { store.observe(&project, &failure, &id, NOW).await.unwrap() })
+                tokio::spawn(async move { store.observe(&project, &failure, None, &id, NOW).await.unwrap() })
             })
             .collect();
         let (mut opened, mut attached, mut known) = (0, 0, 0);
@@ -129,12 +131,13 @@ on_both! {
 
     async fn a_run_is_seen_once_it_was_marked(world) {
         let project = &world.project.id;
-        assert!(!world.store.seen(project, 7, 1).await.unwrap());
+        assert!(world.store.seen_runs(project, 7).await.unwrap().is_empty());
         for _ in 0..2 {
-            world.store.mark_seen(project, 7, 1, NOW).await.unwrap();
+            world.store.mark_seen(project, &[(6, 1), (7, 1), (8, 3)], NOW).await.unwrap();
         }
-        assert!(world.store.seen(project, 7, 1).await.unwrap());
-        assert!(!world.store.seen(project, 7, 2).await.unwrap());
-        assert!(world.store.mark_seen(project, u64::MAX, 1, NOW).await.is_err());
+        let seen = world.store.seen_runs(project, 7).await.unwrap();
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [(7, 1), (8, 3)]);
+        assert!(world.store.mark_seen(project, &[(9, 1), (u64::MAX, 1)], NOW).await.is_err());
+        assert_eq!(world.store.seen_runs(project, 9).await.unwrap().len(), 0, "half of it would be written");
     }
 }

@@ -12,7 +12,7 @@ on_both! {
     async fn whoever_has_waited_longest_comes_first(world) {
         let early = world.open("early").await;
         let (late, id) = (failure("late", 101), IncidentId::new(NOW, world.fresh()));
-        let observed = world.store.observe(&world.project, &late, &id, after(5)).await.unwrap();
+        let observed = world.store.observe(&world.project, &late, None, &id, after(5)).await.unwrap();
         assert_eq!(observed, Observed::Opened(id.clone()));
         assert_eq!(world.claim("a", after(9)).await.unwrap().incident, early);
         assert_eq!(world.claim("b", after(9)).await.unwrap().incident, id);

@@ -330,7 +330,8 @@ async fn wherever_writing_stops_the_next_poll_goes_on_and_history_stays_history(
         }
         *bench.book.writes_left.lock().unwrap() = Some(writes);
         let stopped = bench.try_poll().await.is_err();
-        assert_eq!(stopped, writes < 5, "{writes}");
+        // What says nothing is marked in one go: the three old runs, then the failure, then its run.
+        assert_eq!(stopped, writes < 3, "{writes}");
         *bench.book.writes_left.lock().unwrap() = None;
         bench.memory = Memory::default();
         bench.poll().await;

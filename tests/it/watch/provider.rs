@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use caretaker::approve::Binding;
-use caretaker::change::Oid;
+use caretaker::change::{Oid, Sha256Digest};
 use caretaker::clock::Millis;
 use caretaker::connector::{
     Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
@@ -62,6 +62,10 @@ pub(super) struct Provider {
     /// Jobs of these runs cannot be read.
     pub(super) broken: Mutex<BTreeMap<u64, fn() -> ConnectorError>>,
     pub(super) pages: Mutex<Vec<u32>>,
+    /// Logs of jobs.
+    pub(super) logs: Mutex<BTreeMap<u64, fn() -> Result<JobLog, ConnectorError>>>,
+    /// The first page as it was last given, to say that it has not changed.
+    pub(super) last: Mutex<Vec<RunView>>,
     pub(super) page_length: usize,
 }
 
@@ -110,10 +114,12 @@ impl Connector for Provider {
     async fn access(&self) -> Result<Access, ConnectorError> {
         Ok(Access::default())
     }
-    async fn run(&self, _: u64) -> Result<RunView, ConnectorError> {
-        Err(ConnectorError::Refused {
+    async fn run(&self, run: u64) -> Result<RunView, ConnectorError> {
+        let runs = self.runs.lock().unwrap();
+        let found = runs.iter().find(|known| known.id == run).cloned();
+        found.ok_or_else(|| ConnectorError::Absent {
             action: "run".to_owned(),
-            reason: "not in this test".to_owned(),
+            address: run.to_string(),
         })
     }
     async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError> {
@@ -135,10 +141,21 @@ impl Connector for Provider {
         self.pages.lock().unwrap().push(page);
         let runs = self.runs.lock().unwrap();
         let start = (page as usize - 1) * self.page_length;
-        let runs = runs.iter().skip(start).take(self.page_length);
+        let runs: Vec<RunView> = runs
+            .iter()
+            .skip(start)
+            .take(self.page_length)
+            .cloned()
+            .collect();
+        let mut last = self.last.lock().unwrap();
+        let unchanged = page == 1 && *last == runs && !runs.is_empty();
+        if page == 1 {
+            last.clone_from(&runs);
+        }
         Ok(RunsPage {
-            runs: runs.cloned().collect(),
-            unchanged: false,
+            runs: runs.into(),
+            unchanged,
+            ..RunsPage::default()
         })
     }
     async fn jobs(&self, run: u64, attempt: u64) -> Result<Vec<JobView>, ConnectorError> {
@@ -148,8 +165,13 @@ impl Connector for Provider {
         let jobs = self.jobs.lock().unwrap().get(&(run, attempt)).cloned();
         jobs.ok_or_else(|| Self::no("jobs"))
     }
-    async fn job_log(&self, _: u64, _: usize) -> Result<JobLog, ConnectorError> {
-        Err(Self::no("job_log"))
+    async fn job_log(&self, job: u64, _: usize) -> Result<JobLog, ConnectorError> {
+        match self.logs.lock().unwrap().get(&job) {
+            Some(log) => log(),
+            None => Ok(JobLog::Missing {
+                reason: "not in this test".to_owned(),
+            }),
+        }
     }
     async fn branch(&self, _: &str) -> Result<Option<Oid>, ConnectorError> {
         Err(Self::no("branch"))
@@ -188,6 +210,8 @@ pub(super) struct Book {
     /// Key and incident of what is open.
     pub(super) open: Mutex<BTreeMap<String, IncidentId>>,
     pub(super) failures: Mutex<Vec<Failure>>,
+    /// The normalised error of each.
+    pub(super) signatures: Mutex<Vec<Option<Sha256Digest>>>,
     pub(super) recovered: Mutex<Vec<String>>,
     /// Writing fails after so many more writes.
     pub(super) writes_left: Mutex<Option<u32>>,
@@ -209,17 +233,19 @@ impl Book {
 
 #[async_trait]
 impl Observations for Book {
-    async fn seen(&self, run: u64, attempt: u64) -> Result<bool, RecordError> {
-        Ok(self.seen.lock().unwrap().contains(&(run, attempt)))
+    async fn seen(&self, from: u64) -> Result<BTreeSet<(u64, u64)>, RecordError> {
+        let seen = self.seen.lock().unwrap();
+        Ok(seen.range((from, 0)..).copied().collect())
     }
-    async fn mark_seen(&self, run: u64, attempt: u64, _: Millis) -> Result<(), RecordError> {
+    async fn mark_seen(&self, runs: &[(u64, u64)], _: Millis) -> Result<(), RecordError> {
         self.write()?;
-        self.seen.lock().unwrap().insert((run, attempt));
+        self.seen.lock().unwrap().extend(runs);
         Ok(())
     }
     async fn observe(
         &self,
         failure: &Failure,
+        signature: Option<&Sha256Digest>,
         id: IncidentId,
         _: Millis,
     ) -> Result<Observed, RecordError> {
@@ -229,6 +255,7 @@ impl Observations for Book {
             return Ok(Observed::Known);
         }
         self.failures.lock().unwrap().push(failure.clone());
+        self.signatures.lock().unwrap().push(signature.copied());
         let mut open = self.open.lock().unwrap();
         let key = failure.key(&project());
         if let Some(known) = open.get(&key) {

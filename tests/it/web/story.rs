@@ -80,8 +80,9 @@ impl<'a> Story<'a> {
             attempt: 1,
             commit: oid(0xb1),
             url: Some("https://github.example/example/parcel/actions/runs/1042".to_owned()),
+            detail: None,
         };
-        let observed = scene.store.observe(project, &failure, &incident, NOW);
+        let observed = scene.store.observe(project, &failure, None, &incident, NOW);
         assert_eq!(observed.await.unwrap(), Observed::Opened(incident.clone()));
         let claim = scene.store.claim("worker-1", NOW, LEASE).await.unwrap();
         let claim = claim.unwrap();

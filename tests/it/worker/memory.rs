@@ -240,6 +240,7 @@ impl Connector for Memory {
         Ok(JobLog::Text {
             bytes: sums::LOG.as_bytes().to_vec(),
             omitted: 0,
+            cut: None,
         })
     }
 
@@ -372,6 +373,7 @@ impl Watching {
             attempt: 1,
             commit: memory.tip("main").unwrap(),
             url: None,
+            detail: None,
         };
         let incident = observed(&engine, &project, &failure).await;
         let watching = Self {

@@ -10,6 +10,7 @@ use caretaker::approve::{ApprovalToken, HumanDecision};
 use caretaker::audit::{Report, verify};
 use caretaker::clock::{Clock as _, FixedClock, Millis};
 use caretaker::connector::Connector;
+use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::forge::{Forge, ForgeOptions, Plant, Planted, start};
 use caretaker::gate::Rules;
@@ -21,7 +22,6 @@ use caretaker::signer::{Keyring, system_randomness};
 use caretaker::store::{Consumed, Project, ProjectState, Store, WatchMode};
 use caretaker::worker::{Connectors, Engine, Settings, Time, Tools, drain};
 use caretaker::workspace::Identity;
-use secrecy::SecretString;
 
 use super::sums;
 
@@ -125,10 +125,7 @@ impl Setting {
 impl World {
     pub(crate) async fn new(setting: Setting) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let options = ForgeOptions {
-            directory: home.path().join("forge"),
-            listen: ([127, 0, 0, 1], 0).into(),
-        };
+        let options = ForgeOptions::new(home.path().join("forge"), ([127, 0, 0, 1], 0).into());
         let forge = start(options).await.unwrap();
         let planted = match setting.seed {
             Seed::Plant(plant) => forge.plant(plant).unwrap(),
@@ -236,18 +233,17 @@ pub(crate) fn github(
 ) -> Arc<dyn Connector> {
     let full_name = planted.repository.full_name();
     let (owner, name) = full_name.split_once('/').unwrap();
-    let connector = GithubConnector::new(GithubOptions {
+    let options = GithubOptions {
         api_url: forge.url().to_owned(),
         web_url: forge.url().to_owned(),
         git_url: forge.url().to_owned(),
         owner: owner.to_owned(),
         name: name.to_owned(),
-        token: SecretString::from(forge.token().to_owned()),
+        credential: Arc::new(PersonalToken::new(forge.token().to_owned().into())),
         expected_repository_id: Some(planted.repository.id().to_string()),
         deadline: Duration::from_secs(10),
-        clock: clock.clone(),
-    });
-    Arc::new(connector.unwrap())
+    };
+    Arc::new(GithubConnector::alone(options, clock.clone()).unwrap())
 }
 
 /// A worker's means over a fresh database, with one organisation and new keys.
@@ -332,7 +328,7 @@ pub(crate) async fn confirmed(
 /// The incident that a failure becomes.
 pub(crate) async fn observed(engine: &Engine, project: &Project, failure: &Failure) -> IncidentId {
     let incident = IncidentId::new(NOW, [1; 10]);
-    let observed = engine.store.observe(project, failure, &incident, NOW);
+    let observed = engine.store.observe(project, failure, None, &incident, NOW);
     observed.await.map(drop).unwrap();
     incident
 }
@@ -362,5 +358,6 @@ pub(crate) async fn failure(connector: &Arc<dyn Connector>, run: u64) -> Failure
         attempt: run.attempt,
         commit: run.head_commit,
         url: run.url,
+        detail: None,
     }
 }

@@ -5,10 +5,14 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use secrecy::SecretString;
+use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::super::api::Api;
+use super::super::client::GithubClient;
+use super::super::credential::{
+    CredentialIdentity, IssuedToken, PersonalToken, TokenError, TokenSource, Use,
+};
 use super::super::options::GithubOptions;
 use super::ask;
 use crate::clock::{FixedClock, Millis};
@@ -25,6 +29,10 @@ struct Asked {
 
 /// Asks a server that gives each connection these bytes and then closes it; without bytes it never answers.
 async fn asked(reply: Option<String>) -> Asked {
+    asked_with(Arc::new(PersonalToken::new("token".into())), reply).await
+}
+
+async fn asked_with(credential: Arc<dyn TokenSource>, reply: Option<String>) -> Asked {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     let requests = Arc::new(Mutex::new(Vec::new()));
@@ -50,18 +58,19 @@ async fn asked(reply: Option<String>) -> Asked {
             }
         }
     });
-    let api = Api::new(GithubOptions {
+    let client = GithubClient::new(Arc::new(FixedClock::at(NOW)), || 0);
+    let options = GithubOptions {
         api_url: origin.clone(),
         web_url: origin.clone(),
         git_url: origin,
         owner: "octo".to_owned(),
         name: "widget".to_owned(),
-        token: SecretString::from("token"),
+        credential,
         expected_repository_id: Some("42".to_owned()),
         deadline: Duration::from_millis(500),
-        clock: Arc::new(FixedClock::at(NOW)),
-    });
-    let answer = ask(&api.unwrap(), 7, &json!({"sha": LANDED})).await;
+    };
+    let api = Api::new(&client, options).unwrap();
+    let answer = ask(&api, 7, &json!({"sha": LANDED})).await;
     let requests = requests.lock().unwrap().clone();
     Asked { answer, requests }
 }
@@ -173,17 +182,45 @@ async fn nobody_there_is_ambiguous_too() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let api = Api::new(GithubOptions {
+    let client = GithubClient::new(Arc::new(FixedClock::at(NOW)), || 0);
+    let options = GithubOptions {
         api_url: origin.clone(),
         web_url: origin.clone(),
         git_url: origin,
         owner: "octo".to_owned(),
         name: "widget".to_owned(),
-        token: SecretString::from("token"),
+        credential: Arc::new(PersonalToken::new("token".into())),
         expected_repository_id: None,
         deadline: Duration::from_secs(5),
-        clock: Arc::new(FixedClock::at(NOW)),
-    });
-    let found = ask(&api.unwrap(), 7, &json!({})).await;
+    };
+    let api = Api::new(&client, options).unwrap();
+    let found = ask(&api, 7, &json!({})).await;
     assert!(matches!(found, MergeAnswer::Ambiguous(_)), "{found:?}");
+}
+
+/// Always has another token.
+struct Inexhaustible;
+
+#[async_trait]
+impl TokenSource for Inexhaustible {
+    async fn token(&self, task: Use, _: Duration) -> Result<IssuedToken, TokenError> {
+        assert_eq!(task, Use::Execute, "a merge is the executor's");
+        Ok(IssuedToken::new("token".into(), None))
+    }
+
+    async fn refused(&self, _: &IssuedToken) -> bool {
+        true
+    }
+
+    fn identity(&self) -> CredentialIdentity {
+        CredentialIdentity::Installation(1)
+    }
+}
+
+#[tokio::test]
+async fn a_merge_is_not_sent_again_even_with_another_token() {
+    let refused = reply(401, "", &json!({"message": "Bad credentials"}));
+    let asked = asked_with(Arc::new(Inexhaustible), Some(refused)).await;
+    assert_eq!(asked.requests.len(), 1);
+    assert!(matches!(asked.answer, MergeAnswer::CredentialExpired(_)));
 }

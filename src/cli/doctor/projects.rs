@@ -1,0 +1,211 @@
+//! Each project: whether its credential opens, what the provider says of it, and how watching goes.
+
+use serde::Serialize;
+
+use super::super::assembly;
+use super::super::installation::Installation;
+use super::Finding;
+use crate::attest::text::shown;
+use crate::clock::{Clock as _, Millis, SystemClock};
+use crate::connector::{Access, Connector as _};
+use crate::id::ProjectId;
+use crate::onboard::{access_notes, draft_digest, replacing};
+use crate::signer::CredentialSeal;
+use crate::store::{Project, ProjectState, Store, WatchState};
+
+/// Conditions that may end without anyone doing anything.
+const PASSING: [&str; 3] = ["limited", "unreachable", "failing"];
+
+/// One project.
+#[derive(Debug, Serialize)]
+pub(super) struct Block {
+    id: ProjectId,
+    full_name: String,
+    state: ProjectState,
+    /// What the provider says of its credential, when it was asked and answered.
+    credential: Option<Credential>,
+    pub(super) checks: Vec<Finding>,
+}
+
+/// What the provider says of a credential.
+#[derive(Debug, Serialize)]
+struct Credential {
+    kind: String,
+    granted: Option<Vec<String>>,
+    missing: Vec<String>,
+    unneeded: Vec<String>,
+    untold: Vec<String>,
+    expires_at: Option<String>,
+}
+
+impl From<Access> for Credential {
+    fn from(access: Access) -> Self {
+        Self {
+            kind: access.kind,
+            granted: access.granted,
+            missing: access.missing,
+            unneeded: access.unneeded,
+            untold: access.untold,
+            expires_at: access.expires_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+impl Block {
+    pub(super) fn title(&self) -> String {
+        format!(
+            "project {} {} ({})",
+            self.id,
+            shown(&self.full_name),
+            self.state.as_str()
+        )
+    }
+}
+
+/// Every project of the database that is there. A database or keys that cannot be read are others' findings.
+pub(super) async fn look(installation: &Installation, offline: bool) -> Vec<Block> {
+    let Ok((store, organisation)) = installation.open_database().await else {
+        return Vec::new();
+    };
+    let scoped = store.within(&organisation);
+    let (Ok(projects), Ok(states)) = (scoped.projects().await, scoped.watch_states().await) else {
+        return Vec::new();
+    };
+    let seal = CredentialSeal::read(&installation.configuration).ok();
+    let mut blocks = Vec::new();
+    for project in projects {
+        let state = states.iter().find(|state| state.project == project.id);
+        let seal = seal.as_ref();
+        blocks.push(one(installation, &store, &project, state, seal, offline).await);
+    }
+    blocks
+}
+
+async fn one(
+    installation: &Installation,
+    store: &Store,
+    project: &Project,
+    state: Option<&WatchState>,
+    seal: Option<&CredentialSeal>,
+    offline: bool,
+) -> Block {
+    let mut block = Block {
+        id: project.id.clone(),
+        full_name: project.full_name.clone(),
+        state: project.state,
+        credential: None,
+        checks: Vec::new(),
+    };
+    if let Some(seal) = seal {
+        credential(installation, store, project, seal, offline, &mut block).await;
+    }
+    block.checks.extend(state.and_then(condition));
+    if let Some(reason) = &project.frozen {
+        let found = format!(
+            "nothing is merged: {}; look at what landed, then run: caretaker project unfreeze {}",
+            shown(reason),
+            project.id
+        );
+        block.checks.push(Finding::warning("frozen", found));
+    }
+    block
+}
+
+async fn credential(
+    installation: &Installation,
+    store: &Store,
+    project: &Project,
+    seal: &CredentialSeal,
+    offline: bool,
+    block: &mut Block,
+) {
+    const CHECK: &str = "credential";
+    let failed = |found: String| Finding::failed(CHECK, found);
+    let sealed = match store.credential(&project.id).await {
+        Ok(sealed) => sealed.unwrap_or_default(),
+        Err(error) => return block.checks.push(failed(error.to_string())),
+    };
+    let opened = seal.open(&project.id, &draft_digest(project), &sealed);
+    let token = match opened {
+        Ok(token) => token,
+        Err(error) => return block.checks.push(failed(error.to_string())),
+    };
+    if offline {
+        let found = "opens; what it may do was not asked (--offline)";
+        return block.checks.push(Finding::ok(CHECK, found));
+    }
+    let number = Some(project.repository_id.clone());
+    let github = &installation.configuration.github;
+    let client = assembly::github_client();
+    let access = match assembly::github(&client, github, &project.full_name, token, number) {
+        Ok(connector) => connector.access().await.map_err(|error| error.to_string()),
+        Err(reason) => Err(reason),
+    };
+    match access {
+        Ok(access) => {
+            block
+                .checks
+                .extend(judged(&access, &project.id, SystemClock.now()));
+            block.credential = Some(access.into());
+        }
+        Err(reason) => {
+            let found = format!("{reason}; {}", replacing(&project.id));
+            block.checks.push(failed(found));
+        }
+    }
+}
+
+/// What the provider says of a credential, each with its mend.
+fn judged(access: &Access, project: &ProjectId, now: Millis) -> Vec<Finding> {
+    let notes = access_notes(access, now, &replacing(project));
+    let until = access
+        .expires_at
+        .map_or_else(|| "no end is known".to_owned(), |end| format!("ends {end}"));
+    let what = access.granted.as_ref().map_or_else(String::new, |granted| {
+        if granted.is_empty() {
+            " without any scope".to_owned()
+        } else {
+            format!(" with {}", shown(&granted.join(", ")))
+        }
+    });
+    let mut findings = vec![match notes.ending {
+        Some(ending) => Finding::warning("credential", ending),
+        None => Finding::ok("credential", format!("a {}{what}; {until}", access.kind)),
+    }];
+    let escaped = |text: String| shown(&text);
+    match notes.missing {
+        Some(missing) => findings.push(Finding::failed("missing", escaped(missing))),
+        None if access.granted.is_some() => {
+            findings.push(Finding::ok("missing", "nothing"));
+        }
+        None => {}
+    }
+    match notes.unneeded {
+        Some(unneeded) => findings.push(Finding::warning("unneeded", escaped(unneeded))),
+        None if access.granted.is_some() => {
+            findings.push(Finding::ok("unneeded", "nothing"));
+        }
+        None => {}
+    }
+    let untold = notes.untold.into_iter().map(escaped);
+    findings.extend(untold.map(|text| Finding::ok("untold", text)));
+    findings
+}
+
+/// How the repository can be reached, as the watch found it, unless that is fine.
+fn condition(state: &WatchState) -> Option<Finding> {
+    (state.condition != "fine").then(|| {
+        let mut found = shown(&state.condition);
+        for (before, text) in [(": ", &state.detail), ("; ", &state.mend)] {
+            if let Some(text) = text {
+                found.push_str(before);
+                found.push_str(&shown(text));
+            }
+        }
+        if PASSING.contains(&state.condition.as_str()) {
+            Finding::warning("condition", found)
+        } else {
+            Finding::failed("condition", found)
+        }
+    })
+}

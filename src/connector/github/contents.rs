@@ -1,0 +1,120 @@
+//! Workflows and files of the repository, as far as watching needs them.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as BASE64;
+
+use super::answer::{decoded, nonsense, required};
+use super::api::{Api, endless, more_may_follow, page_tail};
+use super::path::{branch_tail, check_branch, encoded};
+use super::transport::Answer;
+use super::wire::{self, Item};
+use crate::connector::{ConnectorError, WorkflowView};
+
+/// How many pages of workflows are read.
+const WORKFLOW_PAGES: u32 = 10;
+
+/// One page of workflows, and whether another may follow.
+struct WorkflowsPage {
+    workflows: Vec<WorkflowView>,
+    more: bool,
+}
+
+/// Every workflow of the repository that has a number; an odd one does not hide the others.
+pub(super) async fn workflows(api: &Api) -> Result<Vec<WorkflowView>, ConnectorError> {
+    let action = format!("reading the workflows of {}", api.full_name());
+    let mut workflows = Vec::new();
+    for number in 1..=WORKFLOW_PAGES {
+        let tail = page_tail("/actions/workflows", number);
+        let page = api
+            .watched_here(&action, &tail, |answer| listed(&action, answer))
+            .await?
+            .value;
+        workflows.extend_from_slice(&page.workflows);
+        if !page.more {
+            return Ok(workflows);
+        }
+    }
+    Err(endless(&action, WORKFLOW_PAGES))
+}
+
+fn listed(action: &str, answer: &Answer) -> Result<(WorkflowsPage, usize), ConnectorError> {
+    let found: wire::Workflows = decoded(action, &answer.body)?;
+    let more = more_may_follow(answer, found.workflows.len());
+    let mut workflows = Vec::with_capacity(found.workflows.len());
+    for item in found.workflows {
+        let workflow = match item {
+            Item::Plain(workflow) => workflow,
+            Item::Odd { id, fault } => {
+                tracing::warn!(id, fault, "{action}: a workflow cannot be read");
+                continue;
+            }
+        };
+        let Some(id) = workflow.id else {
+            tracing::warn!(path = ?workflow.path, "{action}: a workflow has no number");
+            continue;
+        };
+        workflows.push(WorkflowView {
+            id,
+            name: workflow.name,
+            path: workflow.path.unwrap_or_default(),
+            state: workflow.state.unwrap_or_default(),
+        });
+    }
+    let of_workflow = |workflow: &WorkflowView| {
+        let name = workflow.name.as_ref().map_or(0, String::len);
+        std::mem::size_of::<WorkflowView>() + name + workflow.path.len() + 48
+    };
+    let weight = workflows.iter().map(of_workflow).sum();
+    Ok((WorkflowsPage { workflows, more }, weight))
+}
+
+/// A file on a branch; none when it is not there or is no file.
+pub(super) async fn file(
+    api: &Api,
+    branch: &str,
+    path: &str,
+    cap: usize,
+) -> Result<Option<Vec<u8>>, ConnectorError> {
+    let action = format!("reading {path} of {}", api.full_name());
+    check_branch(&action, branch)?;
+    let tail = format!(
+        "/contents/{}?ref={}",
+        branch_tail(path),
+        encoded(&format!("refs/heads/{branch}"))
+    );
+    let watched = api
+        .watched_if_present(&action, &tail, |answer| content(&action, answer))
+        .await?;
+    let Some(bytes) = watched.and_then(|watched| (*watched.value).clone()) else {
+        return Ok(None);
+    };
+    if bytes.len() > cap {
+        let reason = format!("the file has more than {cap} bytes");
+        return Err(nonsense(&action, &reason));
+    }
+    Ok(Some(bytes))
+}
+
+fn content(action: &str, answer: &Answer) -> Result<(Option<Vec<u8>>, usize), ConnectorError> {
+    // A directory is a list.
+    let Ok(content) = decoded::<wire::Content>(action, &answer.body) else {
+        return match decoded::<Vec<serde_json::Value>>(action, &answer.body) {
+            Ok(_) => Ok((None, 0)),
+            Err(error) => Err(error),
+        };
+    };
+    if content.kind.as_deref() != Some("file") {
+        return Ok((None, 0));
+    }
+    if content.encoding.as_deref() != Some("base64") {
+        return Err(nonsense(action, "the file is not given as base64"));
+    }
+    let text: String = required(action, "content", content.text)?
+        .split_ascii_whitespace()
+        .collect();
+    let bytes = BASE64
+        .decode(text)
+        .map_err(|error| nonsense(action, &format!("the file is not base64 ({error})")))?;
+    let weight = bytes.len();
+    Ok((Some(bytes), weight))
+}

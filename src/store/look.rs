@@ -1,0 +1,250 @@
+//! Which project is looked at next, by whom, and what the last look showed.
+//!
+//! A project belongs to the worker that looked at it last, so that what that process remembers (pages that have not changed)
+//! stays useful; another one takes it over when its worker is late.
+
+use super::project::{self, Project};
+use super::statement::statements;
+use super::{Store, StoreError, value};
+use crate::clock::Millis;
+use crate::connector::{Condition, Usage};
+use crate::id::ProjectId;
+
+statements! {
+    /// A confirmed project that nobody has looked at yet is due at once.
+    ENTER = "INSERT INTO project_watch (project, next_at) SELECT p.id, $1 FROM project p WHERE p.state = 'confirmed' \
+        AND p.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM project_watch w WHERE w.project = p.id) \
+        ON CONFLICT (project) DO NOTHING";
+    /// Takes due projects. The conditions stand twice: they are asked again for a row that another process has just taken.
+    TAKE_LOOKS = "UPDATE project_watch SET lease_owner = $1, lease_until = $2, next_at = $2 WHERE next_at <= $3 \
+        AND (lease_owner IS NULL OR lease_owner = $1 OR lease_until <= $3) AND project IN \
+        (SELECT w.project FROM project_watch w JOIN project p ON p.id = w.project WHERE p.state = 'confirmed' \
+        AND p.removed_at IS NULL AND w.next_at <= $3 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $3) \
+        ORDER BY w.next_at, w.project LIMIT $4) \
+        RETURNING project, condition, since, detail, requests, unchanged, counted_from";
+    /// One of them.
+    ONE = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
+        draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
+        WHERE id = $1 AND state = 'confirmed' AND removed_at IS NULL";
+    /// What a look showed. Somebody who said meanwhile that there is news is heard at once.
+    LOOKED = "UPDATE project_watch SET next_at = CASE WHEN hinted_at > $1 THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END, lease_until = $4, \
+        hinted_at = CASE WHEN hinted_at > $1 THEN hinted_at ELSE NULL END, looked_at = $2, \
+        answered_at = COALESCE($5, answered_at), condition = $6, since = $7, detail = $8, mend = $9, lag = COALESCE($10, lag), \
+        requests = $11, unchanged = $12, counted_from = $13, budget = COALESCE($14, budget) WHERE project = $15 AND lease_owner = $16";
+    /// When the next project is due.
+    NEXT = "SELECT MIN(w.next_at) AS next_at FROM project_watch w JOIN project p ON p.id = w.project \
+        WHERE p.state = 'confirmed' AND p.removed_at IS NULL AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $2)";
+    /// The projects of a process that ends are anybody's.
+    LEAVE = "UPDATE project_watch SET next_at = CASE WHEN next_at = lease_until THEN $1 ELSE next_at END, lease_owner = NULL, \
+        lease_until = NULL WHERE lease_owner = $2";
+    /// Every project is due.
+    ALL_DUE = "UPDATE project_watch SET next_at = $1, lease_owner = NULL, lease_until = NULL";
+    /// What is known of a project's workflows.
+    WORKFLOWS = "SELECT workflow_id, facts FROM workflow_watch WHERE project = $1 ORDER BY workflow_id";
+    /// Remembers it.
+    KEEP_WORKFLOW = "INSERT INTO workflow_watch (project, workflow_id, facts, updated_at) VALUES ($1, $2, $3, $4) \
+        ON CONFLICT (project, workflow_id) DO UPDATE SET facts = $3, updated_at = $4";
+}
+
+/// How long a look may take before another process may take the project over, in seconds.
+const LOOK_SECONDS: i64 = 60;
+/// How late the owner of a project may be before another process takes it over, in seconds.
+const LATE_SECONDS: i64 = 10;
+/// Length of the window in which requests are counted, in milliseconds.
+const WINDOW: i64 = 3_600_000;
+
+/// A project whose turn it is.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// The project.
+    pub project: Project,
+    /// How it could be reached at the last look.
+    pub condition: Condition,
+    /// Since when.
+    pub since: Option<Millis>,
+    /// The provider's words then.
+    pub detail: Option<String>,
+    requests: i64,
+    unchanged: i64,
+    counted_from: Millis,
+}
+
+/// What a look showed.
+#[derive(Debug, Clone)]
+pub struct Looked {
+    /// When it began.
+    pub began: Millis,
+    /// When it ended.
+    pub now: Millis,
+    /// When the next one is due.
+    pub next_at: Millis,
+    /// Whether the provider answered.
+    pub answered: bool,
+    /// How the repository can be reached.
+    pub condition: Condition,
+    /// The provider's words, where there is something to say.
+    pub detail: Option<String>,
+    /// What to do about it.
+    pub mend: Option<String>,
+    /// How old the newest failure was when it was seen, in milliseconds.
+    pub lag: Option<i64>,
+    /// Requests that were sent.
+    pub requests: u64,
+    /// Those of them that were answered with "not modified".
+    pub unchanged: u64,
+    /// What is left of the credential's limits.
+    pub budget: Usage,
+}
+
+impl Store {
+    /// Takes up to `limit` projects that are due, for the process named `owner`. Each is to be given back with
+    /// [`Self::looked`]; otherwise it is due again after a minute.
+    pub async fn take_looks(
+        &self,
+        owner: &str,
+        now: Millis,
+        limit: u32,
+    ) -> Result<Vec<Look>, StoreError> {
+        let mut work = self.writing("taking projects to look at").await?;
+        work.execute(sqlx::query(ENTER).bind(now.0)).await?;
+        let take = sqlx::query(TAKE_LOOKS)
+            .bind(owner)
+            .bind(now.plus_seconds(LOOK_SECONDS).0)
+            .bind(now.0)
+            .bind(i64::from(limit));
+        let mut looks = Vec::new();
+        for row in work.all(take).await? {
+            let id = value::text(&row, "project")?;
+            let Some(found) = work.optional(sqlx::query(ONE).bind(&id)).await? else {
+                continue;
+            };
+            looks.push(Look {
+                project: project::from_row(&found)?,
+                condition: value::word(&row, "condition")?,
+                since: value::optional_integer(&row, "since")?.map(Millis),
+                detail: value::optional_text(&row, "detail")?,
+                requests: value::integer(&row, "requests")?,
+                unchanged: value::integer(&row, "unchanged")?,
+                counted_from: Millis(value::integer(&row, "counted_from")?),
+            });
+        }
+        work.commit().await?;
+        Ok(looks)
+    }
+
+    /// Gives projects back with what was seen, all in one transaction. A project that another process has taken over meanwhile
+    /// is left alone.
+    pub async fn looked(&self, owner: &str, looks: &[(Look, Looked)]) -> Result<(), StoreError> {
+        if looks.is_empty() {
+            return Ok(());
+        }
+        let mut work = self
+            .writing("giving back projects that were looked at")
+            .await?;
+        for (look, looked) in looks {
+            let fresh = looked.now.0.saturating_sub(look.counted_from.0) >= WINDOW;
+            let sum = |before: i64, more: u64| {
+                let more = i64::try_from(more).unwrap_or(i64::MAX);
+                if fresh {
+                    more
+                } else {
+                    before.saturating_add(more)
+                }
+            };
+            let same = look.condition == looked.condition;
+            let since = if same { look.since } else { None };
+            let update = sqlx::query(LOOKED)
+                .bind(looked.began.0)
+                .bind(looked.now.0)
+                .bind(looked.next_at.0)
+                .bind(looked.next_at.plus_seconds(LATE_SECONDS).0)
+                .bind(looked.answered.then_some(looked.now.0))
+                .bind(looked.condition.as_str())
+                .bind(since.unwrap_or(looked.now).0)
+                .bind(
+                    looked
+                        .detail
+                        .as_deref()
+                        .map(|text| value::message(text).into_owned()),
+                )
+                .bind(looked.mend.as_deref())
+                .bind(looked.lag)
+                .bind(sum(look.requests, looked.requests))
+                .bind(sum(look.unchanged, looked.unchanged))
+                .bind(if fresh {
+                    looked.now.0
+                } else {
+                    look.counted_from.0
+                })
+                .bind(value::json("the budget", &looked.budget)?)
+                .bind(look.project.id.as_str())
+                .bind(owner);
+            work.execute(update).await?;
+        }
+        work.commit().await
+    }
+
+    /// Leaves every project of this process to others; those that were being looked at are due.
+    pub async fn leave_looks(&self, owner: &str, now: Millis) -> Result<(), StoreError> {
+        let mut work = self.writing("leaving projects to others").await?;
+        work.execute(sqlx::query(LEAVE).bind(now.0).bind(owner))
+            .await?;
+        work.commit().await
+    }
+
+    /// When the next project is due for this process; none while nothing is watched.
+    pub async fn next_look(&self, owner: &str, now: Millis) -> Result<Option<Millis>, StoreError> {
+        let mut work = self.reading("looking when a project is due").await?;
+        let row = work.one(sqlx::query(NEXT).bind(owner).bind(now.0)).await?;
+        Ok(value::optional_integer(&row, "next_at")?.map(Millis))
+    }
+
+    /// Makes every project due, whoever looked at it last.
+    pub async fn look_at_all(&self, now: Millis) -> Result<(), StoreError> {
+        let mut work = self.writing("making every project due").await?;
+        work.execute(sqlx::query(ALL_DUE).bind(now.0)).await?;
+        work.commit().await
+    }
+
+    /// What is known of a project's workflows: their numbers and a document each.
+    pub async fn workflow_facts(
+        &self,
+        project: &ProjectId,
+    ) -> Result<Vec<(u64, String)>, StoreError> {
+        let mut work = self.reading("reading what is known of workflows").await?;
+        let rows = work
+            .all(sqlx::query(WORKFLOWS).bind(project.as_str()))
+            .await?;
+        let read = |row| {
+            Ok((
+                value::count(row, "workflow_id")?,
+                value::text(row, "facts")?,
+            ))
+        };
+        rows.iter().map(read).collect()
+    }
+
+    /// Remembers what is known of some of its workflows.
+    pub async fn keep_workflow_facts(
+        &self,
+        project: &ProjectId,
+        facts: &[(u64, String)],
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let mut work = self
+            .writing("remembering what is known of workflows")
+            .await?;
+        for (workflow, facts) in facts {
+            let keep = sqlx::query(KEEP_WORKFLOW)
+                .bind(project.as_str())
+                .bind(value::bigint("the workflow's number", *workflow)?)
+                .bind(value::message(facts).into_owned())
+                .bind(now.0);
+            work.execute(keep).await?;
+        }
+        work.commit().await
+    }
+}

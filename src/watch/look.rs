@@ -1,0 +1,378 @@
+//! One look at one project: its runs, now and then the repository itself and its workflows, and what follows for the next look.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::pace::{Allowance, Shown, next_look};
+use super::poll::{Memory, PollReport, WatchError, poll};
+use super::record::StoreObservations;
+use super::silence;
+use super::standing::{Standing, of_error, of_repository};
+use crate::attest::keys::FillError;
+use crate::change::Sha256Digest;
+use crate::clock::Millis;
+use crate::config::{Poll, PollSchedule, rules_from_yaml};
+use crate::connector::{Condition, Connector, ConnectorError};
+use crate::gate::Rules;
+use crate::id::{Entropy, IncidentId};
+use crate::incident::AuditEvent;
+use crate::store::{Look, Looked, Project, Store, StoreError, WatchMode};
+use crate::worker::{Connectors, Time};
+
+/// How often the repository itself is looked at, in milliseconds.
+const REPOSITORY_EVERY: i64 = 10 * 60 * 1000;
+/// How often its workflows are looked at, in milliseconds.
+const WORKFLOWS_EVERY: i64 = 15 * 60 * 1000;
+/// How many looks in a row may fail for the moment before that is shown.
+const PATIENCE: u32 = 3;
+
+/// What a look needs.
+#[derive(Clone)]
+pub(super) struct Means {
+    pub(super) store: Store,
+    pub(super) connectors: Arc<dyn Connectors>,
+    pub(super) random: fn(&mut [u8]) -> Result<(), FillError>,
+    pub(super) poll: Poll,
+    pub(super) time: Time,
+}
+
+impl Means {
+    pub(super) async fn now(&self) -> Result<Millis, StoreError> {
+        match &self.time {
+            Time::Database => self.store.now().await,
+            Time::Clock(clock) => Ok(clock.now()),
+        }
+    }
+
+    pub(super) fn new_id(&self, now: Millis) -> Result<IncidentId, FillError> {
+        let mut entropy = Entropy::default();
+        (self.random)(&mut entropy)?;
+        Ok(IncidentId::new(now, entropy))
+    }
+
+    /// Any number; without randomness projects come at the same time, which is no reason to fail.
+    fn chance(&self) -> u32 {
+        let mut bytes = [0; 4];
+        (self.random)(&mut bytes).map_or(0, |()| u32::from_be_bytes(bytes))
+    }
+}
+
+/// What is remembered of a project between two looks.
+#[derive(Default)]
+pub(super) struct Watched {
+    memory: Memory,
+    /// The watched branch, by the digest of the rules that say so.
+    base: Option<(Sha256Digest, String)>,
+    allowance: Option<Allowance>,
+    failures: u32,
+    /// How the repository said it was, and when.
+    repository: Option<(Standing, Millis)>,
+    workflows_at: Option<Millis>,
+    /// When the newest scheduled run of each workflow began.
+    pub(super) scheduled: BTreeMap<u64, Millis>,
+}
+
+impl Watched {
+    /// The newest run that was seen.
+    pub(super) fn newest(&self) -> u64 {
+        self.memory.newest().unwrap_or_default()
+    }
+}
+
+/// A look that has ended.
+pub(super) struct Finished {
+    pub(super) look: Look,
+    pub(super) watched: Watched,
+    pub(super) looked: Looked,
+    pub(super) report: Option<PollReport>,
+}
+
+/// Why a look showed nothing.
+struct Trouble {
+    standing: Standing,
+    /// Not to be looked at before.
+    until: Option<Millis>,
+    /// It may pass by itself.
+    transient: bool,
+}
+
+/// Looks at a project.
+pub(super) async fn look(
+    means: Arc<Means>,
+    look: Look,
+    mut watched: Watched,
+    began: Millis,
+) -> Finished {
+    let project = &look.project;
+    let before = usage_before(&means, project).await;
+    let outcome = seen(&means, project, &mut watched, began).await;
+    let usage = match means.connectors.of(project).await {
+        Ok(connector) => connector.usage(),
+        Err(_) => before.clone(),
+    };
+    let requests = usage.requests.saturating_sub(before.requests);
+    let now = means.now().await.unwrap_or(began);
+    let allowance = watched.allowance.get_or_insert(Allowance::full(now));
+    allowance.spend(&means.poll, requests, now);
+    let allowed_at = allowance.ready_at(&means.poll);
+    let (report, standing, until) = match outcome {
+        Ok(report) => {
+            watched.failures = 0;
+            let standing = watched
+                .repository
+                .as_ref()
+                .map(|(standing, _)| standing.clone());
+            (Some(report), standing.unwrap_or_default(), None)
+        }
+        Err(trouble) => {
+            watched.failures = watched.failures.saturating_add(1);
+            let shown = !trouble.transient || watched.failures >= PATIENCE;
+            let standing = if shown {
+                trouble.standing
+            } else {
+                remembered(&look)
+            };
+            (None, standing, trouble.until)
+        }
+    };
+    tell(&means, &look, &standing, report.as_ref(), now).await;
+    let own: Option<PollSchedule> = project
+        .schedule
+        .as_deref()
+        .and_then(|text| text.parse().ok());
+    let shown = Shown {
+        busy: watched.memory.is_busy(),
+        condition: if report.is_some() {
+            standing.condition
+        } else {
+            at_least_failing(&standing)
+        },
+        failures: watched.failures,
+        until,
+    };
+    let mut next_at = next_look(&means.poll, own.as_ref(), shown, now, means.chance());
+    if own.is_none() && means.poll.schedule.is_none() {
+        next_at = next_at.max(allowed_at);
+    }
+    let looked = Looked {
+        began,
+        now,
+        next_at,
+        answered: report.is_some(),
+        condition: standing.condition,
+        detail: standing.detail,
+        mend: standing.mend,
+        lag: report.as_ref().and_then(|report| report.lag),
+        requests,
+        unchanged: usage.unchanged.saturating_sub(before.unchanged),
+        budget: usage,
+    };
+    Finished {
+        watched,
+        looked,
+        report,
+        look,
+    }
+}
+
+/// A first failure is not shown yet, but the pace follows it.
+fn at_least_failing(standing: &Standing) -> Condition {
+    match standing.condition {
+        Condition::Fine => Condition::Unreachable,
+        other => other,
+    }
+}
+
+fn remembered(look: &Look) -> Standing {
+    Standing {
+        condition: look.condition,
+        detail: look.detail.clone(),
+        mend: None,
+    }
+}
+
+async fn usage_before(means: &Means, project: &Project) -> crate::connector::Usage {
+    let connector = means.connectors.of(project).await;
+    connector.map_or_else(
+        |_| crate::connector::Usage::default(),
+        |connector| connector.usage(),
+    )
+}
+
+/// Everything that one look reads and writes.
+async fn seen(
+    means: &Means,
+    project: &Project,
+    watched: &mut Watched,
+    now: Millis,
+) -> Result<PollReport, Trouble> {
+    let base = base(project, watched).map_err(own_fault)?;
+    let connector = means.connectors.of(project).await.map_err(own_fault)?;
+    let connector = &*connector;
+    let due =
+        |at: Option<Millis>, every: i64| at.is_none_or(|at| now.0.saturating_sub(at.0) >= every);
+    if due(
+        watched.repository.as_ref().map(|(_, at)| *at),
+        REPOSITORY_EVERY,
+    ) {
+        let view = connector.repository().await;
+        let view = view.map_err(|error| trouble(project, &error))?;
+        watched.repository = Some((of_repository(project, &view), now));
+    }
+    if project.watch == WatchMode::Health {
+        return Ok(PollReport::default());
+    }
+    let report = runs(means, project, watched, (connector, &base), now).await?;
+    watched.scheduled.extend(&report.scheduled);
+    if due(watched.workflows_at, WORKFLOWS_EVERY) {
+        silence::look(means, project, watched, connector, &base, now)
+            .await
+            .map_err(|error| of_watch(project, error))?;
+        watched.workflows_at = Some(now);
+    }
+    Ok(report)
+}
+
+async fn runs(
+    means: &Means,
+    project: &Project,
+    watched: &mut Watched,
+    (connector, base): (&dyn Connector, &str),
+    now: Millis,
+) -> Result<PollReport, Trouble> {
+    let observations = StoreObservations {
+        store: &means.store,
+        project,
+    };
+    let new_id = || means.new_id(now);
+    let memory = &mut watched.memory;
+    let polled = poll(
+        &project.id,
+        base,
+        connector,
+        &observations,
+        memory,
+        now,
+        &new_id,
+    );
+    let error = match polled.await {
+        Ok(report) => return Ok(report),
+        Err(error) => error,
+    };
+    if let WatchError::Provider { source, .. } = &error
+        && matches!(source, ConnectorError::Absent { .. })
+    {
+        // The runs may be hidden while the repository is there: what it says of itself tells more.
+        watched.repository = None;
+        if let Err(error) = connector.repository().await {
+            return Err(trouble(project, &error));
+        }
+    }
+    Err(of_watch(project, error))
+}
+
+/// The watched branch. Rules are read once; they are part of what was confirmed, and stay as they are.
+fn base(project: &Project, watched: &mut Watched) -> Result<String, String> {
+    let source = project.rules.as_bytes();
+    let digest = Sha256Digest::of(source);
+    if let Some((known, base)) = &watched.base
+        && *known == digest
+    {
+        return Ok(base.clone());
+    }
+    let name = format!("rules of {}", project.id);
+    let document = rules_from_yaml(source, &name).map_err(|error| error.to_string())?;
+    let rules = Rules::compile(document, source).map_err(|error| format!("{name}: {error}"))?;
+    let base = rules.document().base.0.clone();
+    watched.base = Some((digest, base.clone()));
+    Ok(base)
+}
+
+fn own_fault(reason: String) -> Trouble {
+    Trouble {
+        standing: Standing::new(Condition::Failing, reason, None),
+        until: None,
+        transient: false,
+    }
+}
+
+fn trouble(project: &Project, error: &ConnectorError) -> Trouble {
+    let until = match error {
+        ConnectorError::Limited { until, .. } => Some(*until),
+        _ => None,
+    };
+    Trouble {
+        standing: of_error(project, error),
+        until,
+        transient: error.is_transient() && until.is_none(),
+    }
+}
+
+fn of_watch(project: &Project, error: WatchError) -> Trouble {
+    match &error {
+        WatchError::Provider { source, .. } => trouble(project, source),
+        WatchError::Record { .. } => own_fault(error.to_string()),
+    }
+}
+
+/// Tells people what changed about a project, and logs what was found. A history that cannot be written is logged.
+async fn tell(
+    means: &Means,
+    look: &Look,
+    standing: &Standing,
+    report: Option<&PollReport>,
+    now: Millis,
+) {
+    let project = &look.project;
+    for incident in report.into_iter().flat_map(|report| &report.opened) {
+        tracing::info!(project = %project.id, %incident, "a failure became an incident");
+    }
+    let remarks = report.into_iter().flat_map(|report| &report.remarks);
+    let mut messages: Vec<(&'static str, String)> = remarks
+        .map(|remark| ("watch-remark", format!("{}: {remark}", project.full_name)))
+        .collect();
+    if standing.condition != look.condition {
+        messages.push(("condition-changed", in_words(project, standing)));
+    }
+    for (kind, text) in messages {
+        tracing::warn!(project = %project.id, "{text}");
+        // A limit passes by itself and comes back; the list of projects shows it.
+        let quiet = [standing.condition, look.condition].contains(&Condition::Limited);
+        let told = if kind == "condition-changed" && quiet {
+            let event = AuditEvent { kind, detail: text };
+            let organisation = &project.organisation;
+            let store = &means.store;
+            store
+                .record(organisation, None, Some(&project.id), &event, now)
+                .await
+        } else {
+            let organisation = &project.organisation;
+            let store = &means.store;
+            store
+                .tell_of_project(organisation, &project.id, kind, &text, now)
+                .await
+        };
+        if let Err(error) = told {
+            tracing::error!(project = %project.id, %error, "the project's history cannot be written");
+        }
+    }
+}
+
+fn in_words(project: &Project, standing: &Standing) -> String {
+    let name = &project.full_name;
+    let Standing {
+        condition,
+        detail,
+        mend,
+    } = standing;
+    match condition {
+        Condition::Fine => format!("{name} can be watched again"),
+        _ => {
+            let detail = detail.as_deref().unwrap_or_default();
+            let mend = mend
+                .as_deref()
+                .map_or_else(String::new, |mend| format!("; {mend}"));
+            format!("{name} is {}: {detail}{mend}", condition.as_str())
+        }
+    }
+}

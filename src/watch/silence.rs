@@ -1,0 +1,154 @@
+//! Looking for workflows that have fallen silent, and writing down what was found.
+
+use super::look::{Means, Watched};
+use super::poll::WatchError;
+use super::record::{Observations as _, RecordError, StoreObservations};
+use super::workflows::{Finding, WorkflowFacts, judge};
+use super::{Success, calendar};
+use crate::clock::Millis;
+use crate::connector::{Connector, ConnectorError, WorkflowView};
+use crate::incident::{Failure, FailureKind};
+use crate::store::Project;
+
+/// Bytes of a workflow's file that are read.
+const FILE_BYTES: usize = 256 * 1024;
+/// The scope under which silence is kept: a scheduled run ends it.
+const SCOPE: &str = "schedule";
+
+/// Looks at every workflow of a project.
+pub(super) async fn look(
+    means: &Means,
+    project: &Project,
+    watched: &Watched,
+    connector: &dyn Connector,
+    base: &str,
+    now: Millis,
+) -> Result<(), WatchError> {
+    let provider = |source: ConnectorError| WatchError::Provider {
+        project: project.id.clone(),
+        source,
+    };
+    let record = |source: RecordError| WatchError::Record {
+        project: project.id.clone(),
+        source,
+    };
+    let views = match connector.workflows().await {
+        Ok(views) => views,
+        // A repository without workflows.
+        Err(ConnectorError::Absent { .. }) => return Ok(()),
+        Err(error) => return Err(provider(error)),
+    };
+    let known = means.store.workflow_facts(&project.id).await;
+    let known = known.map_err(|error| record(error.into()))?;
+    let mut changed = Vec::new();
+    for view in &views {
+        let before: Option<WorkflowFacts> = known
+            .iter()
+            .find(|(id, _)| *id == view.id)
+            .and_then(|(_, facts)| serde_json::from_str(facts).ok());
+        let schedules = schedules(connector, base, view).await.map_err(provider)?;
+        let scheduled_at = watched.scheduled.get(&view.id).copied();
+        let (facts, finding) = judge(before.as_ref(), view, schedules, scheduled_at, now);
+        if let Some(finding) = finding {
+            let written = write(
+                means,
+                project,
+                watched,
+                (connector, base),
+                view,
+                &finding,
+                now,
+            );
+            written.await?;
+        }
+        if before.as_ref() != Some(&facts) {
+            let facts = serde_json::to_string(&facts).map_err(|error| record(error.into()))?;
+            changed.push((view.id, facts));
+        }
+    }
+    let kept = means
+        .store
+        .keep_workflow_facts(&project.id, &changed, now)
+        .await;
+    kept.map_err(|error| record(error.into()))
+}
+
+async fn schedules(
+    connector: &dyn Connector,
+    base: &str,
+    view: &WorkflowView,
+) -> Result<Vec<String>, ConnectorError> {
+    if view.state != "active" || !view.path.starts_with(".github/workflows/") {
+        return Ok(Vec::new());
+    }
+    match connector.file(base, &view.path, FILE_BYTES).await {
+        Ok(file) => Ok(file.map_or_else(Vec::new, |file| calendar::schedules(&file))),
+        Err(error) if error.is_transient() => Err(error),
+        // A file that cannot be read has no schedule that could be missed.
+        Err(error) => {
+            tracing::debug!(%error, "a workflow's file cannot be read");
+            Ok(Vec::new())
+        }
+    }
+}
+
+async fn write(
+    means: &Means,
+    project: &Project,
+    watched: &Watched,
+    (connector, base): (&dyn Connector, &str),
+    view: &WorkflowView,
+    finding: &Finding,
+    now: Millis,
+) -> Result<(), WatchError> {
+    let record = |source: RecordError| WatchError::Record {
+        project: project.id.clone(),
+        source,
+    };
+    let observations = StoreObservations {
+        store: &means.store,
+        project,
+    };
+    // Numbers of runs grow: any run that is seen later is newer than this.
+    let run_id = watched.newest();
+    let reason = match finding {
+        Finding::Heard => {
+            let success = Success {
+                workflow_id: view.id,
+                scope: SCOPE.to_owned(),
+                base_ref: base.to_owned(),
+                job: None,
+                run_id,
+                attempt: 1,
+            };
+            let key = success.key(&project.id);
+            let ended = observations.observe_success(&key, &success, now).await;
+            return ended.map_err(record);
+        }
+        Finding::Silent(reason) => reason,
+    };
+    let tip = connector.branch(base).await;
+    let tip = tip.map_err(|source| WatchError::Provider {
+        project: project.id.clone(),
+        source,
+    })?;
+    let Some(commit) = tip else { return Ok(()) };
+    let failure = Failure {
+        kind: FailureKind::SilentWorkflow,
+        workflow_id: view.id,
+        workflow: view.name.clone(),
+        scope: SCOPE.to_owned(),
+        base_ref: base.to_owned(),
+        job: None,
+        job_id: None,
+        run_id,
+        // Not an attempt of a run: the moment keeps one silence apart from the next.
+        attempt: u64::try_from(now.0).unwrap_or_default(),
+        commit,
+        url: None,
+        detail: Some(reason.clone()),
+    };
+    let id = means.new_id(now).map_err(|error| record(error.into()))?;
+    let observed = observations.observe(&failure, None, id, now).await;
+    observed.map(|_| ()).map_err(record)
+}

@@ -1,0 +1,177 @@
+//! `caretaker project list`, `show` and `remove`: how watching goes, and what ends it.
+
+use sqlx::Connection as _;
+
+use super::*;
+
+impl Desk {
+    /// Writes down what the watch would have found.
+    async fn watched(&self, columns: &str) {
+        let file = self.home().join("caretaker.db");
+        let mut raw = sqlx::AnyConnection::connect(&format!("sqlite://{}", file.display()))
+            .await
+            .unwrap();
+        let project = &self.project.id;
+        let values = format!("VALUES ('{project}', ");
+        let columns = columns.replace("VALUES (", &values);
+        let statement = format!("INSERT INTO project_watch (project, {columns}");
+        sqlx::raw_sql(statement.leak() as &'static str)
+            .execute(&mut raw)
+            .await
+            .unwrap();
+        raw.close().await.unwrap();
+    }
+
+    fn since(&self, seconds: i64) -> i64 {
+        SystemClock.now().plus_seconds(-seconds).0
+    }
+}
+
+/// Without what differs from run to run, and without digits of seconds.
+fn seen(ran: &Ran) -> String {
+    regex::Regex::new(r"\b\d+ s ago")
+        .unwrap()
+        .replace_all(&ran.shown(), "[s] ago")
+        .into_owned()
+}
+
+fn narrow(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_project_that_was_never_looked_at_says_so() {
+    let desk = Desk::new().await;
+    let list = desk.run(&["project", "list"]);
+    narrow(&list.out);
+    insta::assert_snapshot!(list.out.replace(desk.project.id.as_str(), &"P".repeat(30)), @"");
+    let show = desk.run(&["project", "show", desk.project.id.as_str()]);
+    narrow(&show.out);
+    insta::assert_snapshot!(show.shown(), @"");
+}
+
+#[tokio::test]
+async fn how_watching_goes_stands_in_one_line() {
+    let desk = Desk::new().await;
+    let (look, hour) = (desk.since(12), desk.since(1_200));
+    let resets = desk.since(-1_815);
+    desk.watched(&format!(
+        "next_at, looked_at, answered_at, lag, requests, unchanged, counted_from, budget) \
+         VALUES ({look}, {look}, {look}, 41000, 118, 111, {hour}, '{{\"limit\":5000,\"remaining\":4882,\"resets_at\":{resets},\"of\":[]}}')"
+    ))
+    .await;
+    let list = desk.run(&["project", "list"]);
+    narrow(&list.out);
+    insta::assert_snapshot!(seen(&list).replace("prj-…", &"P".repeat(30)), @"");
+    let show = desk.run(&["project", "show", desk.project.id.as_str()]);
+    narrow(&show.out);
+    insta::assert_snapshot!(seen(&show), @"");
+    let watching =
+        desk.run(&["project", "list", "--json"]).json()["projects"][0]["watching"].clone();
+    assert_eq!(
+        (
+            &watching["requests"],
+            &watching["unchanged"],
+            &watching["lag_ms"]
+        ),
+        (&118.into(), &111.into(), &41_000.into())
+    );
+    assert_eq!(watching["looked_at"], Millis(look).to_string());
+    assert_eq!(watching["budget"]["resets_at"], Millis(resets).to_string());
+    assert_eq!(watching["budget"]["remaining"], 4882);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_repository_is_told_with_its_mend() {
+    let desk = Desk::new().await;
+    let (look, since) = (desk.since(3), desk.since(7_300));
+    let project = &desk.project.id;
+    desk.watched(&format!(
+        "next_at, looked_at, answered_at, condition, since, detail, mend, requests, counted_from) \
+         VALUES ({look}, {look}, {since}, 'credential-refused', {since}, 'reading runs: 401: Bad credentials\u{1b}[2J', \
+         'make another token at the provider and run: caretaker project credential {project} --token-env VAR', 9, 0)"
+    ))
+    .await;
+    let list = desk.run(&["project", "list"]);
+    narrow(&list.out);
+    insta::assert_snapshot!(seen(&list).replace("prj-…", &"P".repeat(30)), @"");
+    let show = desk.run(&["project", "show", project.as_str()]);
+    narrow(&show.out);
+    assert!(
+        show.out.contains("mend         make another token"),
+        "{}",
+        show.out
+    );
+    assert!(!show.out.contains('\u{1b}') && !list.out.contains('\u{1b}'));
+    let doctor = desk.run(&["doctor", "--offline", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
+    let checks = document["projects"][0]["checks"].as_array().unwrap();
+    let condition = checks
+        .iter()
+        .find(|check| check["check"] == "condition")
+        .unwrap();
+    assert_eq!(condition["state"], "failed");
+    assert!(
+        condition["found"]
+            .as_str()
+            .unwrap()
+            .contains("credential-refused")
+    );
+}
+
+#[tokio::test]
+async fn a_project_is_removed_only_when_it_is_meant() {
+    let desk = Desk::new().await;
+    let asked = Asked::about(&desk, "test").await;
+    let id = desk.project.id.as_str();
+    let question = desk.run(&["project", "remove", id]);
+    assert!(desk.repository().is_dir());
+    insta::assert_snapshot!(question.shown(), @"");
+    let wrong = desk.run(&["project", "remove", id, "--digest", &"0".repeat(64)]);
+    assert!(
+        wrong.code == Some(1) && wrong.error.contains("its draft has digest"),
+        "{}",
+        wrong.error
+    );
+
+    let digest = desk.project.draft_digest.to_string();
+    let removed = desk.run(&["project", "remove", id, "--digest", &digest]);
+    insta::assert_snapshot!(removed.shown(), @"");
+    assert!(!desk.repository().exists());
+    let explained = desk.run(&["incident", "show", asked.id()]);
+    assert!(explained.out.contains("superseded"), "{}", explained.out);
+    let verified = desk.run(&["project", "list"]);
+    assert!(verified.out.starts_with("no projects"), "{}", verified.out);
+    let shown = desk.run(&["project", "show", id]);
+    assert!(
+        shown.out.contains("removed      20") && shown.out.contains("project-removed"),
+        "{}",
+        shown.out
+    );
+    let again = desk.run(&["project", "remove", id, "--yes"]);
+    assert!(
+        again.code == Some(1) && again.error.contains("it was removed at"),
+        "{}",
+        again.error
+    );
+}
+
+#[tokio::test]
+async fn nothing_outside_the_home_is_deleted() {
+    let desk = Desk::new().await;
+    let outside = desk.folder.path().join("outside");
+    let folder = desk.repository();
+    let name = folder.file_name().unwrap().to_owned();
+    std::fs::rename(folder.parent().unwrap(), &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, folder.parent().unwrap()).unwrap();
+    let removed = desk.run(&["project", "remove", desk.project.id.as_str(), "--yes"]);
+    assert_eq!(removed.code, Some(0), "{}", removed.error);
+    assert!(
+        removed.out.contains("was not deleted: it really lies at"),
+        "{}",
+        removed.out
+    );
+    assert!(outside.join(name).is_dir());
+}

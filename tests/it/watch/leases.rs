@@ -1,0 +1,83 @@
+//! Several processes watch the same projects.
+
+use std::sync::Arc;
+
+use caretaker::clock::Clock as _;
+
+use super::scene::{Scene, job, watch};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_is_looked_at_by_one_process_and_taken_over_when_that_is_late() {
+    let mut scene = Scene::new().await;
+    scene.add("failure", vec![job("test", "failure")]);
+    let mut other = watch(&scene.store, &scene.connectors, &scene.clock, "other");
+    let now = scene.clock.now();
+    assert_eq!(scene.watch.look_at_due(now).await.unwrap().len(), 1);
+    assert_eq!(
+        other.look_at_due(now).await.unwrap().len(),
+        0,
+        "it is not due"
+    );
+
+    // Due again: it stays with the process that knows it.
+    scene.pass(61);
+    let now = scene.clock.now();
+    assert_eq!(
+        other.look_at_due(now).await.unwrap().len(),
+        0,
+        "it is another's"
+    );
+    assert_eq!(scene.watch.look_at_due(now).await.unwrap().len(), 1);
+
+    // Its process dies: another one takes it over, and raises nothing twice.
+    scene.pass(60 + 11);
+    let now = scene.clock.now();
+    let taken = other.look_at_due(now).await.unwrap();
+    assert_eq!((taken.len(), taken[0].1.opened.len()), (1, 0));
+    assert_eq!(scene.kinds().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_at_once_look_at_each_project_once() {
+    let scene = Scene::new().await;
+    let now = scene.clock.now();
+    let connectors = Arc::clone(&scene.connectors);
+    let mut watches: Vec<_> = (0..4)
+        .map(|number| {
+            watch(
+                &scene.store,
+                &connectors,
+                &scene.clock,
+                &format!("process {number}"),
+            )
+        })
+        .collect();
+    let mut looks = 0;
+    let mut tasks = tokio::task::JoinSet::new();
+    for mut watch in watches.drain(..) {
+        tasks.spawn(async move { watch.look_at_due(now).await.unwrap().len() });
+    }
+    while let Some(count) = tasks.join_next().await {
+        looks += count.unwrap();
+    }
+    assert_eq!(looks, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_not_changed_costs_one_request_and_no_body() {
+    let mut scene = Scene::new().await;
+    scene.add("success", vec![job("test", "success")]);
+    scene.look().await.unwrap();
+    let before = scene.forge.requests().len();
+    for _ in 0..5 {
+        scene.pass(60);
+        let report = scene.look().await.unwrap();
+        assert_eq!(report.pages, 1);
+    }
+    let requests = scene.forge.requests();
+    let statuses: Vec<_> = requests[before..]
+        .iter()
+        .map(|request| request.status)
+        .collect();
+    assert_eq!(statuses, [Some(304); 5]);
+}

@@ -1,0 +1,153 @@
+//! Workflows that no longer run.
+
+use caretaker::forge::{NewRun, NewWorkflow};
+
+use super::scene::{Scene, job};
+
+const NIGHTLY: &str = "name: nightly\non:\n  schedule:\n    - cron: '30 * * * *'\n";
+const PATH: &str = ".github/workflows/nightly.yml";
+
+async fn nightly() -> Scene {
+    let scene = Scene::with(&[("README.md", "x\n"), (PATH, NIGHTLY)]).await;
+    scene
+        .repository
+        .add_workflow(NewWorkflow {
+            id: 40,
+            name: "nightly".to_owned(),
+            path: PATH.to_owned(),
+            state: "active".to_owned(),
+        })
+        .unwrap();
+    scene
+}
+
+fn scheduled(scene: &Scene) -> NewRun {
+    NewRun {
+        workflow: "nightly".to_owned(),
+        workflow_id: 40,
+        workflow_path: PATH.to_owned(),
+        event: "schedule".to_owned(),
+        ..scene.run("success", vec![job("test", "success")])
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scheduled_run_that_does_not_come_is_said_once_and_the_next_one_ends_it() {
+    let mut scene = nightly().await;
+    scene.look().await.unwrap();
+    // 12:30 passes without a run; at 13:20 that may still be the provider's delay.
+    for _ in 0..4 {
+        scene.pass(20 * 60);
+        scene.look().await.unwrap();
+    }
+    assert_eq!(scene.kinds().await, [""; 0]);
+    for _ in 0..3 {
+        scene.pass(20 * 60);
+        scene.look().await.unwrap();
+    }
+    assert_eq!(scene.kinds().await, ["silent-workflow -"]);
+    let told = scene.messages().await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].contains("nightly") && told[0].contains("2026-11-30T12:30:00Z"),
+        "{told:?}"
+    );
+
+    // A restart does not say it again.
+    scene.restart();
+    scene.pass(20 * 60);
+    scene.look().await.unwrap();
+    assert_eq!(scene.kinds().await.len(), 1);
+
+    scene.repository.add_run(scheduled(&scene)).unwrap();
+    scene.pass(20 * 60);
+    scene.look().await.unwrap();
+    let incident = &scene.incidents().await[0];
+    let scope = scene.store.within(&scene.project.organisation);
+    let snapshot = scope
+        .snapshot(&incident.id, scene_now(&scene))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(snapshot.recovered().is_some());
+}
+
+fn scene_now(scene: &Scene) -> caretaker::clock::Millis {
+    use caretaker::clock::Clock as _;
+    scene.clock.now()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_come_keep_it_quiet() {
+    let mut scene = nightly().await;
+    for _ in 0..6 {
+        scene.look().await.unwrap();
+        scene.pass(30 * 60);
+        scene.repository.add_run(scheduled(&scene)).unwrap();
+        scene.look().await.unwrap();
+        scene.pass(30 * 60);
+    }
+    assert_eq!(scene.kinds().await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_that_is_disabled_meanwhile_is_silent_until_it_is_active_again() {
+    let mut scene = Scene::new().await;
+    scene
+        .repository
+        .add_workflow(NewWorkflow {
+            id: 9,
+            name: "ci".to_owned(),
+            path: ".github/workflows/ci.yml".to_owned(),
+            state: "active".to_owned(),
+        })
+        .unwrap();
+    scene.add("success", vec![job("test", "success")]);
+    scene.look().await.unwrap();
+    scene
+        .repository
+        .set_workflow_state(9, "disabled_manually")
+        .unwrap();
+    for _ in 0..3 {
+        scene.pass(1000);
+        scene.look().await.unwrap();
+    }
+    assert_eq!(scene.kinds().await, ["silent-workflow -"]);
+    scene.repository.set_workflow_state(9, "active").unwrap();
+    scene.pass(1000);
+    scene.look().await.unwrap();
+    scene
+        .repository
+        .set_workflow_state(9, "disabled_inactivity")
+        .unwrap();
+    scene.pass(1000);
+    scene.look().await.unwrap();
+    let told = scene.messages().await;
+    assert!(
+        !told.is_empty() && told[0].contains("disabled manually"),
+        "{told:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_was_disabled_before_is_a_persons_choice_but_inactivity_is_nobodys() {
+    for (word, expected) in [
+        ("disabled_manually", 0),
+        ("disabled_inactivity", 1),
+        ("deleted", 0),
+        ("disabled_fork", 0),
+    ] {
+        let mut scene = Scene::new().await;
+        scene
+            .repository
+            .add_workflow(NewWorkflow {
+                id: 9,
+                name: "ci".to_owned(),
+                path: ".github/workflows/ci.yml".to_owned(),
+                state: word.to_owned(),
+            })
+            .unwrap();
+        scene.look().await.unwrap();
+        assert_eq!(scene.kinds().await.len(), expected, "{word}");
+    }
+}
