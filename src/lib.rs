@@ -35,6 +35,8 @@ pub mod hook;
 #[cfg(feature = "full")]
 pub mod notify;
 #[cfg(feature = "full")]
+pub mod probe;
+#[cfg(feature = "full")]
 pub mod sandbox;
 #[cfg(feature = "full")]
 pub mod store;

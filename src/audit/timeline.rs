@@ -113,9 +113,11 @@ pub fn timeline(records: &Records<'_>) -> Vec<Entry> {
 }
 
 /// Facts that come before any link is made.
-const BEFORE_LINKS: [&str; 10] = [
+const BEFORE_LINKS: [&str; 12] = [
     "opened",
     "reproduced",
+    "rerun-asked",
+    "rerun-declined",
     "extracted",
     "diagnosed",
     "screened",
@@ -184,11 +186,20 @@ fn worded(fact: &Fact) -> String {
 
 fn investigated(fact: &Fact) -> Option<String> {
     Some(match fact {
-        Fact::Reproduced(Reproduction::Red {
-            command, sandbox, ..
-        }) => {
+        Fact::Reproduced(
+            reproduction @ (Reproduction::Red {
+                command, sandbox, ..
+            }
+            | Reproduction::Flaky {
+                command, sandbox, ..
+            }),
+        ) => {
+            let times = match reproduction.tally() {
+                Some(tally) => format!(", {tally}"),
+                None => String::new(),
+            };
             format!(
-                "fails in the sandbox too: {} ({sandbox})",
+                "fails in the sandbox too{times}: {} ({sandbox})",
                 command.join(" ")
             )
         }
@@ -200,6 +211,13 @@ fn investigated(fact: &Fact) -> Option<String> {
         Fact::Reproduced(Reproduction::Unrunnable { reason }) => {
             format!("the tests cannot be run here: {reason}")
         }
+        Fact::RerunAsked { run_id, attempt } => {
+            format!("attempt {attempt} of run {run_id} is to tell whether it fails again")
+        }
+        Fact::RerunDeclined { reason } => format!("not run again at the provider: {reason}"),
+        Fact::Recurred {
+            run_id, attempt, ..
+        } => format!("attempt {attempt} of run {run_id} failed, too"),
         Fact::Extracted {
             missing: Some(why), ..
         } => format!("no log to read: {why}"),
@@ -270,11 +288,17 @@ fn ended(fact: &Fact) -> String {
         Fact::Escalated { reason, detail, .. } => {
             format!("handed to a person ({}): {detail}", reason.as_str())
         }
-        Fact::Recovered { run_id } => format!("run {run_id} of the same job succeeded"),
+        Fact::Recovered { run_id, attempt } if *attempt > 1 => {
+            format!("run {run_id} of the same job succeeded in attempt {attempt}")
+        }
+        Fact::Recovered { run_id, .. } => format!("run {run_id} of the same job succeeded"),
         Fact::Closed { reason, detail } => format!("closed ({}): {detail}", reason.as_str()),
         Fact::CleanedUp => "pull request closed, branch deleted".to_owned(),
         // Worded above. Named one by one, so that a new kind of fact cannot be left without words.
         Fact::Reproduced(_)
+        | Fact::RerunAsked { .. }
+        | Fact::RerunDeclined { .. }
+        | Fact::Recurred { .. }
         | Fact::Extracted { .. }
         | Fact::Diagnosed(_)
         | Fact::Screened { .. }

@@ -10,15 +10,14 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::hosting::app_interface;
 use super::installation::Installation;
 use super::runtime::{block_on, stop_on_signal};
 use super::{Verdict, complain, print};
 use crate::attest::text::shown;
 use crate::clock::SystemClock;
 use crate::config::ListenAddress;
-use crate::connector::github::app::{
-    AppInterface, AppKey, AppOptions, AppView, ManifestExchange, Permissions, of_app,
-};
+use crate::connector::github::app::{AppView, ManifestExchange, Permissions, of_app};
 use crate::onboard::app::{Created, Flow, Places, Plan, Reception};
 use crate::signer::system_randomness;
 
@@ -197,19 +196,9 @@ fn print_created(created: &Created, as_json: bool) -> anyhow::Result<()> {
 }
 
 fn show(installation: &Installation, arguments: &ShowArguments) -> anyhow::Result<Verdict> {
-    let github = &installation.configuration.github;
-    let app = github.app.as_ref().context(
+    let interface = app_interface(installation)?.context(
         "looking for the App: github.app is not configured; `caretaker app create` makes an App and prints the keys",
     )?;
-    let key = AppKey::from_pem(&app.private_key(&installation.environment)?)
-        .with_context(|| app.private_key_file.display().to_string())?;
-    let interface = AppInterface::new(AppOptions {
-        api_url: github.api_url.as_str().to_owned(),
-        app: app.id,
-        key,
-        deadline: CALL_DEADLINE,
-        clock: Arc::new(SystemClock),
-    })?;
     let view = match block_on(async { Ok(interface.app().await) })? {
         Ok(view) => view,
         Err(error) if error.is_transient() => {

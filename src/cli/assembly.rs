@@ -8,22 +8,23 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use secrecy::ExposeSecret as _;
 
+use super::hosting::Hosting;
 use super::installation::Installation;
 use crate::agent::{Coder, CommandCoder, ScriptedCoder};
 use crate::attest::TrustHistory;
 use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::{Adapter, Configuration, Github, Notifier, SandboxMode};
+use crate::config::{Adapter, Configuration, Notifier, SandboxMode};
 use crate::connector::Connector;
-use crate::connector::github::credential::PersonalToken;
-use crate::connector::github::{GithubClient, GithubConnector, GithubOptions, check_token};
 use crate::hook::HookKey;
 use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
 use crate::onboard::draft_digest;
+use crate::probe::{AddressRules, HttpProbe, Probe, SystemLookup};
 use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
+use crate::watch::health::{HealthWatch, SelfCheck};
 use crate::web::Webhooks;
 use crate::worker::{Connectors, Engine, Settings, Time, Tools};
 use crate::workspace::Identity;
@@ -70,6 +71,7 @@ pub(super) async fn engine(
     configuration: &Configuration,
     store: Store,
     keys: Arc<Keyring>,
+    hosting: Hosting,
     public_url: String,
 ) -> anyhow::Result<Engine> {
     let launcher = std::env::current_exe().context("finding caretaker's own program file")?;
@@ -80,7 +82,7 @@ pub(super) async fn engine(
         SandboxMode::None => Mode::None,
     };
     let sandbox = Arc::new(Sandbox::detect(mode, launcher.clone()).await?);
-    let connectors = GithubConnectors::new(configuration.github.clone(), &store, &keys);
+    let connectors = GithubConnectors::new(hosting, &store, &keys);
     Ok(Engine {
         coder: coder(configuration, &sandbox)?,
         connectors: Arc::new(connectors),
@@ -150,34 +152,50 @@ fn notifiers(configuration: &Configuration) -> anyhow::Result<Notifiers> {
     Ok(Notifiers::new(list))
 }
 
-/// What all connectors of this process share. To be made once.
-pub(super) fn github_client() -> GithubClient {
-    GithubClient::of_system(Arc::new(SystemClock))
+/// Asks endpoints as configured. What it needs and is missing (root certificates, say) is an error here.
+pub(super) fn probe(configuration: &Configuration) -> anyhow::Result<Arc<HttpProbe>> {
+    let lookup = Arc::new(SystemLookup);
+    let rules = address_rules(configuration);
+    Ok(Arc::new(HttpProbe::new(rules, lookup, &[])?))
 }
 
-/// A connector for a repository at the configured provider.
-pub(super) fn github(
-    client: &GithubClient,
-    github: &Github,
-    full_name: &str,
-    token: secrecy::SecretString,
-    expected_repository_id: Option<String>,
-) -> Result<GithubConnector, String> {
-    let (owner, name) = full_name
-        .split_once('/')
-        .ok_or_else(|| format!("{full_name:?} is not OWNER/NAME"))?;
-    check_token(&token).map_err(|error| error.to_string())?;
-    let options = GithubOptions {
-        api_url: github.api_url.as_str().to_owned(),
-        web_url: github.web_url.as_str().to_owned(),
-        git_url: github.git_url.as_str().to_owned(),
-        owner: owner.to_owned(),
-        name: name.to_owned(),
-        credential: Arc::new(PersonalToken::new(token)),
-        expected_repository_id,
-        deadline: CALL_DEADLINE,
-    };
-    GithubConnector::new(client, options).map_err(|error| error.to_string())
+/// Which addresses endpoints may have.
+pub(super) fn address_rules(configuration: &Configuration) -> AddressRules {
+    let addresses = &configuration.health.addresses;
+    AddressRules {
+        private: addresses.private.allows(),
+        loopback: addresses.loopback.allows(),
+    }
+}
+
+/// What is asked when a check fails; unless configured, the hosting service, which a worker must reach anyway.
+pub(super) fn self_check_targets(configuration: &Configuration) -> Vec<url::Url> {
+    let configured = &configuration.health.self_check;
+    if configured.is_empty() {
+        return vec![configuration.github.web_url.url().clone()];
+    }
+    configured
+        .iter()
+        .map(|target| target.url().clone())
+        .collect()
+}
+
+/// The watch over endpoints.
+pub(super) fn health(
+    configuration: &Configuration,
+    engine: &Engine,
+) -> anyhow::Result<HealthWatch> {
+    let probe = probe(configuration)?;
+    let targets = self_check_targets(configuration);
+    let reach = SelfCheck::new(Arc::clone(&probe) as Arc<dyn Probe>, targets);
+    let (store, connectors) = (engine.store.clone(), Arc::clone(&engine.connectors));
+    Ok(HealthWatch::new(
+        store,
+        connectors,
+        probe,
+        Arc::new(reach),
+        system_randomness,
+    ))
 }
 
 /// Connectors by the project's draft and its sealed credential: a project that is another in any way gets another.
@@ -185,18 +203,16 @@ type Made = BTreeMap<(Sha256Digest, Sha256Digest), Arc<dyn Connector>>;
 
 /// Makes GitHub connectors from stored credentials.
 pub(super) struct GithubConnectors {
-    client: GithubClient,
-    github: Github,
+    hosting: Hosting,
     store: Store,
     keys: Arc<Keyring>,
     made: Mutex<Made>,
 }
 
 impl GithubConnectors {
-    pub(super) fn new(github: Github, store: &Store, keys: &Arc<Keyring>) -> Self {
+    pub(super) fn new(hosting: Hosting, store: &Store, keys: &Arc<Keyring>) -> Self {
         Self {
-            client: github_client(),
-            github,
+            hosting,
             store: store.clone(),
             keys: Arc::clone(keys),
             made: Mutex::default(),
@@ -221,16 +237,9 @@ impl Connectors for GithubConnectors {
         if let Some(made) = lock().get(&key) {
             return Ok(Arc::clone(made));
         }
-        let token = self.keys.credentials().open(&project.id, &draft, &sealed);
-        let token = token.map_err(|error| error.to_string())?;
-        let id = Some(project.repository_id.clone());
-        let connector: Arc<dyn Connector> = Arc::new(github(
-            &self.client,
-            &self.github,
-            &project.full_name,
-            token,
-            id,
-        )?);
+        let credential = self.keys.credentials().open(&project.id, &draft, &sealed);
+        let credential = credential.map_err(|error| error.to_string())?;
+        let connector = self.hosting.connector_of(project, credential)?;
         lock().insert(key, Arc::clone(&connector));
         Ok(connector)
     }

@@ -1,5 +1,7 @@
 //! `caretaker doctor`: what is missing or unsafe, each with its mend.
 
+mod app;
+mod health;
 mod hooks;
 mod keys;
 mod machine;
@@ -148,11 +150,14 @@ async fn look(config: Option<&Path>, offline: bool) -> Looked {
             findings.push(machine::agent(&configuration.agent));
             findings.extend(keys::look(configuration, environment, SystemClock.now()));
             findings.extend(state::database(configuration).await);
+            findings.extend(app::look(&installation, offline).await);
             findings.extend(hooks::look(configuration, environment).await);
             looked.projects = projects::look(&installation, offline).await;
             if !offline {
                 let needed = !looked.projects.is_empty();
                 let found = provider::look(&configuration.github, needed).await;
+                looked.checks.extend(found);
+                let found = health::self_check(configuration).await;
                 looked.checks.extend(found);
             }
         }

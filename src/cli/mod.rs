@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod forge;
 mod gate;
+mod hosting;
 mod incident;
 mod installation;
 mod keys;

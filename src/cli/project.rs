@@ -1,6 +1,7 @@
 //! `caretaker project`.
 
 mod change;
+mod health;
 mod show;
 mod watching;
 mod when;
@@ -8,13 +9,12 @@ mod when;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
-use secrecy::SecretString;
 use serde_json::json;
 
+use super::hosting::Hosting;
 use super::installation::Installation;
 use super::runtime::block_on;
 use super::{Verdict, assembly, print};
@@ -22,7 +22,6 @@ use crate::approve::Principal;
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
 use crate::config::{MAXIMUM_FILE_BYTES, PollSchedule};
-use crate::connector::Connector;
 use crate::id::{Entropy, ProjectId};
 use crate::onboard::{self, Office, Registered, Registration};
 use crate::signer::{CredentialSeal, system_randomness, trust_history};
@@ -35,7 +34,7 @@ const STARTER_NAME: &str = "the starter rules";
 #[derive(Debug, Subcommand)]
 pub(super) enum ProjectCommand {
     /// Register a repository: reads it, and keeps a draft that a person confirms. Prints the draft's id and digest.
-    Register(RegisterArguments),
+    Register(Box<RegisterArguments>),
     /// Confirm a draft: it is watched from now on.
     Confirm(ConfirmArguments),
     /// List every project.
@@ -62,12 +61,19 @@ pub(super) enum ProjectCommand {
 pub(super) struct RegisterArguments {
     /// Address of the repository, as in `https://github.com/OWNER/NAME`.
     url: String,
-    /// The environment variable that holds the token; it is read once and kept sealed.
+    /// The environment variable that holds the token; it is read once and kept sealed. Without it, caretaker acts as the
+    /// configured GitHub App, which must be installed on the repository.
     #[arg(long, value_name = "VAR")]
-    token_env: String,
+    token_env: Option<String>,
     /// What is watched.
     #[arg(long, value_enum, default_value_t = Watched::Ci)]
     watch: Watched,
+    /// The health checks, as a JSON list; with `--watch health`.
+    #[arg(long, value_name = "JSON", conflicts_with = "health_file")]
+    health: Option<String>,
+    /// The health checks, in a JSON or YAML file; without either, those of the configuration.
+    #[arg(long, value_name = "FILE")]
+    health_file: Option<PathBuf>,
     /// When it is looked at, a cron expression with seconds in UTC, as in "0 */2 * * * *"; else as poll.schedule says.
     #[arg(long, value_name = "CRON")]
     schedule: Option<PollSchedule>,
@@ -89,7 +95,7 @@ pub(super) struct RegisterArguments {
 enum Watched {
     /// CI runs.
     Ci,
-    /// Health endpoints; not available yet.
+    /// Health endpoints.
     Health,
 }
 
@@ -150,7 +156,11 @@ async fn perform(command: &ProjectCommand, installation: &Installation) -> anyho
         ProjectCommand::Show(arguments) => {
             let (store, organisation) = installation.open_database().await?;
             let record = watching::record(&store, &organisation, &arguments.project).await?;
-            print(&show::record(&record, store.now().await?, arguments.json))?;
+            let project = &record.watching.project;
+            let rows = store.health_of(&organisation, &project.id).await?;
+            let checks = health::standings(project, &rows);
+            let now = store.now().await?;
+            print(&show::record(&record, &checks, now, arguments.json))?;
         }
         ProjectCommand::Pause(arguments) => {
             let (store, organisation) = installation.open_database().await?;
@@ -184,12 +194,12 @@ async fn register(
     arguments: &RegisterArguments,
 ) -> anyhow::Result<Registered> {
     let configuration = &installation.configuration;
-    let token = token(installation, &arguments.token_env)?;
     let owner = owner(installation, arguments.owner.as_deref())?;
     let (rules, rules_file) = match &arguments.rules {
         Some(path) => (read(path, "rules")?, path.display().to_string()),
         None => (STARTER_RULES.into(), STARTER_NAME.to_owned()),
     };
+    let checks = health::given(configuration, arguments)?;
     let intent = match &arguments.intent {
         Some(path) => String::from_utf8(read(path, "intent")?).with_context(|| {
             format!(
@@ -201,16 +211,16 @@ async fn register(
     };
     let organisation = assembly::organisation(&trust_history(configuration)?)?;
     let seal = CredentialSeal::read(configuration)?;
+    let (hosting, mut recorder) = Hosting::of(installation);
+    let variable = arguments.token_env.as_deref();
+    let token = hosting.credential(installation, variable, &arguments.url);
+    let token = token.await?;
     let store = Store::open(configuration.database.secret()).await?;
     let now = store.now().await?;
     store
         .ensure_organisation(&organisation, organisation.as_str(), now)
         .await?;
-    let client = assembly::github_client();
-    let connect = |full_name: &str, token| {
-        let made = assembly::github(&client, &configuration.github, full_name, token, None)?;
-        Ok(Arc::new(made) as Arc<dyn Connector>)
-    };
+    let connect = |full_name: &str, token| hosting.connector(full_name, token, None);
     let office = Office {
         store: &store,
         organisation: &organisation,
@@ -225,6 +235,7 @@ async fn register(
             Watched::Ci => WatchMode::Ci,
             Watched::Health => WatchMode::Health,
         },
+        health: &checks,
         schedule: arguments.schedule.as_ref(),
         rules: &rules,
         rules_file: &rules_file,
@@ -235,23 +246,14 @@ async fn register(
     system_randomness(&mut entropy)?;
     let id = ProjectId::new(now, entropy);
     let random = &mut system_randomness;
-    let mut registered = onboard::register(&office, &registration, id, random, now).await?;
+    let registered = onboard::register(&office, &registration, id, random, now).await;
+    recorder.flush(&store, &organisation).await;
+    let mut registered = registered?;
     if arguments.rules.is_none() {
         let warning = "these are starter rules for any project; write rules of your own and register with --rules";
         registered.warnings.insert(0, warning.to_owned());
     }
     Ok(registered)
-}
-
-fn token(installation: &Installation, variable: &str) -> anyhow::Result<SecretString> {
-    let value = installation.environment.value(variable);
-    let value = value.with_context(|| {
-        format!(
-            "looking for the token: environment variable {variable} is not set or empty; set it to a token of the repository, and name the variable, not the token, with --token-env"
-        )
-    })?;
-    // A file's last line end often comes along.
-    Ok(SecretString::from(value.trim_end()))
 }
 
 fn owner(installation: &Installation, given: Option<&str>) -> anyhow::Result<Principal> {

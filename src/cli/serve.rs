@@ -4,17 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::assembly;
+use super::hosting::Hosting;
 use super::installation::Installation;
 use super::runtime::{block_on, stop_on_signal};
 use super::{Verdict, print};
 use crate::config::Configuration;
+use crate::id::OrganisationId;
+use crate::onboard::app::Recorder;
 use crate::signer::{Keyring, system_randomness, trust_history};
 use crate::store::Store;
-use crate::watch::{self, Watch};
+use crate::watch::{self, Watch, health::HealthWatch};
 use crate::web::{self, WebState, Webhooks};
 use crate::worker;
 
@@ -93,14 +96,24 @@ async fn start(
     let public_url =
         public_url.unwrap_or_else(|| format!("http://{}", configuration.server.listen));
     // Made before anything runs: what is missing here ends the command with nothing begun.
-    let engine =
-        assembly::engine(configuration, store, Arc::clone(&keys), public_url.clone()).await?;
+    let (hosting, recorder) = Hosting::of(installation);
+    hosting.usable()?;
+    let engine = assembly::engine(
+        configuration,
+        store,
+        Arc::clone(&keys),
+        hosting,
+        public_url.clone(),
+    );
+    let engine = engine.await?;
+    let health = assembly::health(configuration, &engine)?;
     say_what_confines(&engine);
     if let Some((listener, address, store)) = pages {
         say_where(&address)?;
         running.pages(listener, &store, &keys, Some(public_url), webhooks);
     }
-    running.work(&Arc::new(engine), configuration)?;
+    running.record(recorder, engine.store.clone(), keys.organisation().clone());
+    running.work(&Arc::new(engine), configuration, health)?;
     Ok(())
 }
 
@@ -148,6 +161,8 @@ fn say_what_confines(engine: &worker::Engine) {
 pub(super) struct Running {
     tasks: JoinSet<anyhow::Result<()>>,
     stop: CancellationToken,
+    /// Writes what happens to tokens, until everything else has ended.
+    recording: Option<(CancellationToken, JoinHandle<()>)>,
 }
 
 impl Running {
@@ -155,7 +170,18 @@ impl Running {
         Self {
             tasks: JoinSet::new(),
             stop,
+            recording: None,
         }
+    }
+
+    /// Writes what happens to tokens into the history.
+    fn record(&mut self, mut recorder: Recorder, store: Store, organisation: OrganisationId) {
+        let ended = CancellationToken::new();
+        let stop = ended.clone();
+        let task = tokio::spawn(async move {
+            recorder.run(&store, &organisation, stop.cancelled()).await;
+        });
+        self.recording = Some((ended, task));
     }
 
     /// Serves pages with the trust root of these keys.
@@ -187,10 +213,11 @@ impl Running {
     ///
     /// # Errors
     /// There is no randomness.
-    pub(super) fn work(
+    fn work(
         &mut self,
         engine: &Arc<worker::Engine>,
         configuration: &Configuration,
+        health: HealthWatch,
     ) -> anyhow::Result<()> {
         for number in 0..WORKERS {
             let (engine, stop) = (Arc::clone(engine), self.stop.clone());
@@ -202,6 +229,11 @@ impl Running {
         }
         let connectors = Arc::clone(&engine.connectors);
         let (store, poll) = (engine.store.clone(), configuration.poll.clone());
+        let health_stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            watch::health::run(health, health_stop).await;
+            Ok(())
+        });
         // Unlike every other process's, on whatever machine.
         let mut owner = [0; 8];
         system_randomness(&mut owner)?;
@@ -227,6 +259,11 @@ impl Running {
                 self.stop.cancel();
                 result = result.and(Err(error));
             }
+        }
+        if let Some((ended, task)) = self.recording {
+            ended.cancel();
+            let recorded = task.await.context("recording what happens to tokens");
+            result = result.and(recorded);
         }
         result
     }

@@ -54,6 +54,6 @@ fn pieces(word: &str, width: usize) -> Vec<String> {
 /// A name, and beside it a text in as many lines as it needs.
 pub(super) fn entry(name: &str, text: &str) -> String {
     let beside = format!("\n{:NAME$}", "");
-    let text = wrapped(text).join(&beside);
+    let text = within(text, WIDTH - NAME).join(&beside);
     format!("{name:<NAME$}{text}").trim_end().to_owned()
 }

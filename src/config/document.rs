@@ -10,6 +10,7 @@ use super::address::{ListenAddress, ServiceUrl, WebhookUrl};
 use super::agent::Adapter;
 use super::app::AppSection;
 use super::database::DatabaseUrl;
+use super::health::{self, HealthAddresses, HealthCheck, HealthUrl};
 use super::later::{Opaque, Security};
 use super::schedule::PollSchedule;
 use super::secret::SecretSource;
@@ -24,7 +25,9 @@ pub(super) struct Document {
     pub(super) server: ServerSection,
     pub(super) github: GithubSection,
     pub(super) poll: Poll,
-    pub(super) health: Vec<Value>,
+    pub(super) health: Vec<HealthCheck>,
+    pub(super) health_addresses: HealthAddresses,
+    pub(super) health_self_check: Vec<HealthUrl>,
     pub(super) keys: KeysSection,
     pub(super) agent: AgentSection,
     pub(super) sandbox: Sandbox,
@@ -62,9 +65,11 @@ pub(super) struct GithubSection {
 impl GithubSection {
     /// All three addresses, or none (then GitHub's own): with one left at its default, tokens of one host would go to another.
     pub(super) fn resolve(self, folder: &Path) -> Result<Github, (&'static str, String)> {
-        let webhook_secret = self.webhook_secret;
-        let webhook_secret = webhook_secret.map(|source| source.resolved_against(folder));
         let app = self.app.resolve(folder)?;
+        let webhook_secret = self.webhook_secret;
+        let webhook_secret = webhook_secret
+            .map(|source| source.resolved_against(folder))
+            .or_else(|| app.as_ref().and_then(|app| app.webhook_secret.clone()));
         let own = |text: &str| {
             text.parse()
                 .map_err(|_| ("github", format!("{text} is not a URL")))
@@ -220,6 +225,9 @@ impl Default for Approvals {
 /// Longest validity of an approval link: thirty days.
 const LONGEST_LINK_SECONDS: u32 = 30 * 24 * 60 * 60;
 
+/// Targets of the self-check, at most.
+const MOST_TARGETS: usize = 5;
+
 /// How an approver proves who they are.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -269,6 +277,17 @@ pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
         return Err((
             "server.listen",
             format!("{} {problem}", document.server.listen),
+        ));
+    }
+    if let Some(problem) = health::problem(&document.health) {
+        return Err(("health", problem));
+    }
+    if document.health_self_check.len() > MOST_TARGETS {
+        return Err((
+            "health_self_check",
+            format!(
+                "more than {MOST_TARGETS} targets; two that have nothing to do with each other are enough"
+            ),
         ));
     }
     let ttl = document.approvals.link_ttl_seconds;

@@ -91,7 +91,6 @@ pub(super) fn refuse_unavailable(document: &Document) -> Result<(), (&'static st
         ),
         ("agent.model", !asks_for_nothing(&document.agent.model)),
         ("agent.budget", !asks_for_nothing(&document.agent.budget)),
-        ("health", !document.health.is_empty()),
         ("anchor", !asks_for_nothing(&document.anchor)),
         ("telemetry", !asks_for_nothing(&document.telemetry)),
     ];

@@ -10,6 +10,7 @@ mod app;
 mod database;
 mod document;
 mod environment;
+mod health;
 mod keys;
 mod later;
 mod nearest;
@@ -28,6 +29,11 @@ pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
 pub use document::{Approvals, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
 pub use environment::{Environment, EnvironmentError};
+pub use health::{
+    CheckMethod, CommitSource, Expectation, Health, HealthAddresses, HealthCheck, HealthError,
+    HealthUrl, HealthUrlError, JsonExpectation, JsonPath, JsonPathError, Pattern, Period,
+    PeriodError, Permission, Statuses, health_checks,
+};
 pub use keys::{KeySecret, Keys};
 pub use rules_file::{RulesFileError, read_rules, rules_from_yaml};
 pub use schedule::{PollSchedule, ScheduleError};
@@ -110,6 +116,8 @@ pub struct Configuration {
     pub github: Github,
     /// When CI runs are looked at.
     pub poll: Poll,
+    /// Health checks.
+    pub health: Health,
     /// Signing keys and the secrets that open them.
     pub keys: Keys,
     /// Who diagnoses and fixes.
@@ -194,6 +202,11 @@ impl Configuration {
             home,
             file,
             poll: document.poll,
+            health: Health {
+                checks: document.health,
+                addresses: document.health_addresses,
+                self_check: document.health_self_check,
+            },
             sandbox: document.sandbox,
             approvals: document.approvals,
             notify: document.notify,

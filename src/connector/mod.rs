@@ -253,6 +253,8 @@ pub struct Access {
     pub untold: Vec<String>,
     /// When it ends.
     pub expires_at: Option<Millis>,
+    /// Where what it may do is changed, when that needs no other credential: the page of an App's installation, or words for it.
+    pub changed_at: Option<String>,
 }
 
 /// One job of a run.
@@ -322,6 +324,15 @@ pub trait Connector: Send + Sync {
     fn host(&self) -> &str;
     /// Where git reaches the repository, with a credential that lasts for one such use.
     async fn git_remote(&self, purpose: GitUse) -> Result<GitRemote, ConnectorError>;
+    /// The same with a credential in another form, after git was told that there is no such repository: some servers say so to
+    /// a form that they do not know. `None` when there is no other form. To be asked once for each `git_remote`.
+    async fn git_remote_instead(
+        &self,
+        _refused: &GitRemote,
+        _purpose: GitUse,
+    ) -> Result<Option<GitRemote>, ConnectorError> {
+        Ok(None)
+    }
     /// What calls have cost so far.
     fn usage(&self) -> Usage;
     /// What the provider says of the credential.

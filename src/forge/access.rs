@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Forge;
-use super::state::{AppFromManifest, Installation, NewApp, NewToken, TokenForm};
+use super::state::{AppFromManifest, Installation, Limits, NewApp, NewToken, TokenForm};
 
 impl Forge {
     /// A person issues a token; its text, which GitHub shows once.
@@ -33,7 +33,7 @@ impl Forge {
     ) -> u64 {
         let id = self.shared.ids.next();
         if let Some(app) = self.shared.apps.app(app) {
-            self.shared.apps.install(Installation {
+            let installation = Installation {
                 id,
                 app,
                 owner: owner.to_owned(),
@@ -42,7 +42,9 @@ impl Forge {
                 repositories: repositories.map(BTreeSet::from_iter),
                 created_at: (self.shared.now)(),
                 suspended_at: None,
-            });
+            };
+            self.shared.apps.install(installation.clone());
+            self.shared.tell_installation(&installation, "created");
         }
         id
     }
@@ -54,18 +56,29 @@ impl Forge {
 
     /// An owner suspends an installation: its tokens are refused until [`Forge::unsuspend_installation`].
     pub fn suspend_installation(&self, id: u64) {
-        self.shared.apps.suspend(id, Some((self.shared.now)()));
+        if let Some(installation) = self.shared.apps.suspend(id, Some((self.shared.now)())) {
+            self.shared.tell_installation(&installation, "suspend");
+        }
     }
 
     /// An owner takes a suspension back.
     pub fn unsuspend_installation(&self, id: u64) {
-        self.shared.apps.suspend(id, None);
+        if let Some(installation) = self.shared.apps.suspend(id, None) {
+            self.shared.tell_installation(&installation, "unsuspend");
+        }
     }
 
     /// An owner removes an installation; its tokens end.
     pub fn remove_installation(&self, id: u64) {
-        self.shared.apps.remove(id);
         self.shared.tokens.revoke_installation(id);
+        if let Some(installation) = self.shared.apps.remove(id) {
+            self.shared.tell_installation(&installation, "deleted");
+        }
+    }
+
+    /// What every credential may ask for from now on; what was asked before counts no more.
+    pub fn limit(&self, limits: Limits) {
+        self.shared.meter.set(limits);
     }
 
     /// What the next manifest that somebody submits becomes, and the code that is exchanged for it. The code works even

@@ -11,6 +11,8 @@ mod encoding;
 mod error;
 mod git;
 mod handle;
+mod hooks;
+mod notices;
 mod plants;
 mod render;
 mod server;
@@ -27,7 +29,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use state::{Apps, Identifiers, Location, Registry, Shared, Tokens};
+use state::{Apps, Identifiers, Location, Meter, Outbox, Registry, Shared, Tokens};
 use traffic::Traffic;
 
 pub use error::ForgeError;
@@ -37,14 +39,14 @@ pub use handle::{
 };
 pub use plants::{Plant, Planted};
 pub use state::{
-    AppFromManifest, Ci, MergeMethods, NewApp, NewToken, Protection, ReferenceChange, TokenForm,
-    TokenKind,
+    AppFromManifest, Ci, Delivery, HookFaults, Limits, MergeMethods, NewApp, NewHook, NewToken,
+    Protection, ReferenceChange, TokenForm, TokenKind,
 };
 pub use time::Now;
 pub use traffic::{Fault, FaultAction, Moment, Origin, RequestRecord};
 
 /// The token of a forge that was started without one. Everybody can read it here, so it works on loopback only.
-const PUBLISHED_TOKEN: &str = "ghs_0f0r9e0f0r9e0f0r9e0f0r9e0f0r9e0f0r9e";
+const PUBLISHED_TOKEN: &str = "ghp_0f0r9e0f0r9e0f0r9e0f0r9e0f0r9e0f0r9e";
 
 /// Where a forge lives.
 #[derive(Clone, Debug)]
@@ -141,7 +143,9 @@ pub async fn start_with(options: ForgeOptions, sources: Sources) -> Result<Forge
         url: format!("http://{address}"),
         logs_url: format!("http://{logs_address}"),
         tokens: Tokens::with(&sources.token),
-        apps: Apps::default(),
+        apps: Arc::new(Apps::default()),
+        outbox: Arc::new(Outbox::default()),
+        meter: Meter::default(),
         profile: options.profile,
         token: sources.token,
         now: sources.now,
@@ -191,6 +195,11 @@ impl Forge {
     /// The base address of the API, of git and of the pages, such as `http://127.0.0.1:4000`.
     pub fn url(&self) -> &str {
         &self.shared.url
+    }
+
+    /// The base address of the API: the same, except that an Enterprise Server's lies below `/api/v3`.
+    pub fn api_url(&self) -> String {
+        self.shared.api()
     }
 
     /// The base address of the log downloads.
@@ -259,6 +268,19 @@ impl Forge {
         self.shared
             .traffic
             .plan_act(method, path, nth, moment, Box::new(act));
+    }
+
+    /// Changes what answers with JSON say from now on, where the method (`*`: any) and a part of the path fit: odd items that
+    /// GitHub's description does not allow, as they happen. The change is made before the answer gets its `ETag`.
+    pub fn distort(
+        &self,
+        method: &str,
+        path: &str,
+        change: impl Fn(&mut serde_json::Value) + Send + Sync + 'static,
+    ) {
+        self.shared
+            .traffic
+            .plan_distortion(method, path, Box::new(change));
     }
 
     /// Makes the links to logs that were given out so far worthless.

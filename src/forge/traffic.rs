@@ -57,6 +57,10 @@ pub enum FaultAction {
     Truncate(usize),
     /// The request is carried out after so many milliseconds.
     Delay(u64),
+    /// The request has no effect; the answer is 200 with a body that never ends, for as long as the client reads.
+    Endless,
+    /// The request has no effect; the answer is 200 and says that these bytes are JSON.
+    Garbage(Vec<u8>),
 }
 
 /// A fault and the request it strikes. It strikes once.
@@ -84,6 +88,9 @@ pub enum Moment {
 /// An act that somebody performs between requests.
 pub(crate) type Act = Box<dyn FnOnce() -> Result<(), ForgeError> + Send>;
 
+/// Changes an answer.
+pub(crate) type Distortion = Box<dyn Fn(&mut serde_json::Value) + Send + Sync>;
+
 /// Strikes once, at the nth request that matches.
 struct Trap<T> {
     method: String,
@@ -106,6 +113,8 @@ pub(crate) struct Traffic {
     log: Mutex<Log>,
     faults: Mutex<Vec<Trap<FaultAction>>>,
     acts: Mutex<Vec<Trap<(Moment, Act)>>>,
+    /// By method and part of the path.
+    distortions: Mutex<Vec<(String, String, Distortion)>>,
 }
 
 #[derive(Default)]
@@ -167,6 +176,32 @@ impl Traffic {
             load: (moment, act),
         };
         locked(&self.acts).push(trap);
+    }
+
+    pub(crate) fn plan_distortion(&self, method: &str, path: &str, change: Distortion) {
+        locked(&self.distortions).push((method.to_owned(), path.to_owned(), change));
+    }
+
+    /// The answer as it was changed by every distortion that fits; `None` where none does.
+    pub(crate) fn distorted(
+        &self,
+        method: &str,
+        path: &str,
+        answer: impl FnOnce() -> serde_json::Value,
+    ) -> Option<serde_json::Value> {
+        let distortions = locked(&self.distortions);
+        let mut fitting = distortions
+            .iter()
+            .filter(|(wanted, part, _)| {
+                (wanted == "*" || wanted == method) && path.contains(part.as_str())
+            })
+            .peekable();
+        fitting.peek()?;
+        let mut changed = answer();
+        for (_, _, change) in fitting {
+            change(&mut changed);
+        }
+        Some(changed)
     }
 
     /// What befalls this request. Every matching trap counts it.

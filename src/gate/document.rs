@@ -35,6 +35,8 @@ pub struct RulesDocument {
     pub base: Base,
     /// The command that runs the project's tests, program first; empty means "detect it".
     pub test: Vec<String>,
+    /// How often failing tests are run again before they are diagnosed.
+    pub reruns: Reruns,
     /// Anchors that an approval must reach before the merge.
     pub anchors: Anchors,
 }
@@ -276,6 +278,43 @@ pub struct Base(pub String);
 impl Default for Base {
     fn default() -> Self {
         Self("main".to_owned())
+    }
+}
+
+/// How often failing tests are run again at the same commit before they are diagnosed, once when left out. What passes then is
+/// flaky: it is reported, not fixed. Of the provider one more attempt is asked for at most, whatever the number; 0 asks for none
+/// and repeats nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u64")]
+pub struct Reruns(u8);
+
+impl Reruns {
+    /// The greatest number; tests may run for minutes.
+    const MOST: u8 = 10;
+
+    /// How often.
+    pub const fn count(self) -> u8 {
+        self.0
+    }
+}
+
+impl Default for Reruns {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl TryFrom<u64> for Reruns {
+    type Error = String;
+
+    fn try_from(count: u64) -> Result<Self, String> {
+        match u8::try_from(count) {
+            Ok(count) if count <= Self::MOST => Ok(Self(count)),
+            _ => Err(format!(
+                "tests are run again at most {} times, not {count}; 0 runs nothing again",
+                Self::MOST
+            )),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub use decision::{
 pub use denied::{Denied, DeniedPath, check_paths};
 pub use document::{
     Anchors, Base, BinaryLimit, Checks, Dependencies, Handling, Limits, MergeMethod, PathRule,
-    RequiredCheck, RulesDocument, SecondOpinionRule, Workflows,
+    RequiredCheck, Reruns, RulesDocument, SecondOpinionRule, Workflows,
 };
 pub use fold::folded;
 pub use glob::{GlobFault, MAXIMUM_GLOB_BYTES, MAXIMUM_GLOBS};

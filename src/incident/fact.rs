@@ -21,6 +21,22 @@ pub enum Reproduction {
         sandbox: String,
         /// The signed test result that was stored as evidence.
         evidence: Sha256Digest,
+        /// Those of the repetitions at the same commit, which failed too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        repeated: Vec<Sha256Digest>,
+    },
+    /// They fail and pass at one commit.
+    Flaky {
+        /// The command that was run.
+        command: Vec<String>,
+        /// Which sandbox it ran in.
+        sandbox: String,
+        /// In how many runs they passed.
+        passed: u32,
+        /// In how many they failed.
+        failed: u32,
+        /// The signed test results of all runs, in order.
+        evidence: Vec<Sha256Digest>,
     },
     /// They pass: not reproducible.
     Green {
@@ -36,6 +52,22 @@ pub enum Reproduction {
         /// Why, with the mend.
         reason: String,
     },
+}
+
+impl Reproduction {
+    /// In how many of the runs here the tests failed, e.g. `in 1 of 2 runs`; none when there was one run, or none.
+    pub fn tally(&self) -> Option<String> {
+        let (failed, all) = match self {
+            Self::Red { repeated, .. } if !repeated.is_empty() => {
+                (repeated.len() + 1, repeated.len() + 1)
+            }
+            Self::Flaky {
+                failed, evidence, ..
+            } => (*failed as usize, evidence.len()),
+            Self::Red { .. } | Self::Green { .. } | Self::Unrunnable { .. } => return None,
+        };
+        Some(format!("in {failed} of {all} runs"))
+    }
 }
 
 /// What the coder found.
@@ -197,6 +229,28 @@ impl ClosedReason {
 pub enum Fact {
     /// The tests were tried at the failing commit.
     Reproduced(Reproduction),
+    /// Another attempt of the failed run, at the same commit, is to tell whether the failure is flaky. It was asked for, or it
+    /// was found under way.
+    RerunAsked {
+        /// The run.
+        run_id: u64,
+        /// The attempt that answers.
+        attempt: u64,
+    },
+    /// There is no such attempt, for this reason.
+    RerunDeclined {
+        /// Why, in words.
+        reason: String,
+    },
+    /// The job failed once more: in another attempt of a run that failed, or while such an attempt is waited for.
+    Recurred {
+        /// The run.
+        run_id: u64,
+        /// The attempt that failed.
+        attempt: u64,
+        /// Provider's number of that attempt of the job.
+        job_id: Option<u64>,
+    },
     /// The failed job's log was read; the extraction is evidence.
     Extracted {
         /// Digest of the extraction document in the evidence store.
@@ -305,10 +359,13 @@ pub enum Fact {
         /// What differed, when something was compared.
         differences: Vec<Difference>,
     },
-    /// The watched workflow succeeded with a newer run.
+    /// The watched workflow succeeded with a newer run, or with another attempt of one that failed.
     Recovered {
         /// The run.
         run_id: u64,
+        /// Its attempt; 0 in records from before attempts were kept.
+        #[serde(default)]
+        attempt: u64,
     },
     /// Ended without our merge.
     Closed {
@@ -326,6 +383,9 @@ impl Fact {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Reproduced(_) => "reproduced",
+            Self::RerunAsked { .. } => "rerun-asked",
+            Self::RerunDeclined { .. } => "rerun-declined",
+            Self::Recurred { .. } => "recurred",
             Self::Extracted { .. } => "extracted",
             Self::Diagnosed(_) => "diagnosed",
             Self::Screened { .. } => "screened",
@@ -358,6 +418,7 @@ impl Fact {
                 | Self::MergeAsked { .. }
                 | Self::MergeVoid { .. }
                 | Self::Recovered { .. }
+                | Self::Recurred { .. }
         )
     }
 }

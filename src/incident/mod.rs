@@ -5,6 +5,7 @@
 
 mod fact;
 mod failure;
+mod flake;
 mod next;
 mod outcome;
 mod snapshot;
@@ -15,7 +16,8 @@ pub use fact::{
     Reproduction,
 };
 pub use failure::{Failure, FailureKind, incident_key};
-pub use next::{Step, next};
+pub use flake::Rerun;
+pub use next::{Step, Waiting, next};
 pub use outcome::{
     AuditEvent, Draft, EvidenceDocument, MergeLock, NewLink, Notice, NoticeEvent, Outcome, Pause,
     SignedEnvelope, StepError,

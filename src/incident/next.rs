@@ -1,6 +1,8 @@
 //! The decision table: from everything known to the one next step.
 
-use super::{ActiveMerge, ClosedReason, Reproduction, Snapshot};
+use std::fmt;
+
+use super::{ActiveMerge, ClosedReason, FailureKind, Reproduction, Rerun, Snapshot};
 use crate::approve::HumanDecision;
 use crate::clock::Millis;
 use crate::gate::Verdict;
@@ -11,6 +13,8 @@ use crate::id::ApprovalId;
 pub enum Step {
     /// Run the project's tests at the failing commit, in the sandbox.
     Reproduce,
+    /// Have the failed job run once more at the provider, at the same commit.
+    Rerun,
     /// Fetch the failed job's log and take typed facts from it.
     Read,
     /// Ask the coder for the cause.
@@ -59,13 +63,44 @@ pub enum Step {
         /// In words.
         detail: String,
     },
+    /// Reported, and not to be fixed by us: it rests until the same thing succeeds or a person ends it. Were it closed at
+    /// once, the next failure of the same cause would raise the alarm again.
+    AwaitRecovery,
     /// Nothing to do before then.
     Wait {
         /// When.
         until: Millis,
+        /// What for.
+        why: Waiting,
     },
     /// Nothing to do any more.
     Done,
+}
+
+/// What an incident waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// A person's answer.
+    Answer,
+    /// Another attempt of the failed run.
+    Rerun {
+        /// The run.
+        run_id: u64,
+        /// The attempt.
+        attempt: u64,
+    },
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answer => f.write_str("waiting for the owner's answer"),
+            Self::Rerun { run_id, attempt } => write!(
+                f,
+                "waiting for attempt {attempt} of run {run_id}, which runs the failed job again at the same commit"
+            ),
+        }
+    }
 }
 
 /// The next step. Total: every snapshot has one.
@@ -77,7 +112,7 @@ pub fn next(snapshot: &Snapshot, now: Millis) -> Step {
     }
     ended(snapshot)
         .or_else(|| merging(snapshot))
-        .or_else(|| investigation(snapshot))
+        .or_else(|| investigation(snapshot, now))
         .or_else(|| proposal(snapshot))
         .unwrap_or_else(|| authorisation(snapshot, now))
 }
@@ -94,10 +129,15 @@ fn ended(snapshot: &Snapshot) -> Option<Step> {
         return Some(Step::Done);
     }
     if let (Some(run), None) = (snapshot.recovered(), snapshot.active_merge()) {
-        return Some(Step::Close {
-            reason: ClosedReason::Recovered,
-            detail: format!("run {run} of the same job succeeded"),
-        });
+        // Break it: leave the flake out; what fails and passes at one commit then counts as mended
+        // (`worker::flake::a_rerun_that_passes_ends_it_as_flaky`).
+        return Some(snapshot.flake().map_or_else(
+            || Step::Close {
+                reason: ClosedReason::Recovered,
+                detail: recovery(snapshot.failure.kind, run),
+            },
+            flaky,
+        ));
     }
     let denied = snapshot
         .decision()
@@ -115,36 +155,45 @@ fn merging(snapshot: &Snapshot) -> Option<Step> {
     })
 }
 
-fn investigation(snapshot: &Snapshot) -> Option<Step> {
+/// How it recovered, in words.
+fn recovery(kind: FailureKind, run: u64) -> String {
+    match kind {
+        FailureKind::Health => "the endpoint answers as expected again".to_owned(),
+        FailureKind::SilentWorkflow => "the workflow runs again".to_owned(),
+        _ => format!("run {run} of the same job succeeded"),
+    }
+}
+
+fn flaky(detail: String) -> Step {
+    Step::Close {
+        reason: ClosedReason::Flaky,
+        detail,
+    }
+}
+
+fn investigation(snapshot: &Snapshot, now: Millis) -> Option<Step> {
     if !snapshot.failure.kind.may_be_code() {
-        let detail = format!(
-            "a failure of kind {} is reported, not fixed",
-            snapshot.failure.kind
-        );
-        return Some(Step::Close {
-            reason: ClosedReason::NotCode,
-            detail,
-        });
+        // Break it: close it here; while an endpoint is down, or a workflow broken, each look then opens another incident.
+        return Some(Step::AwaitRecovery);
     }
     match snapshot.reproduction() {
         None => return Some(Step::Reproduce),
+        Some(Reproduction::Red { .. }) => {}
+        Some(Reproduction::Flaky { .. }) => {
+            return Some(flaky(snapshot.flake().unwrap_or_default()));
+        }
         Some(Reproduction::Green { command, .. }) => {
             let detail = format!(
                 "{} succeeds at the failing commit in the sandbox",
                 command.join(" ")
             );
-            return Some(Step::Close {
-                reason: ClosedReason::NotReproducible,
-                detail,
-            });
+            let reason = ClosedReason::NotReproducible;
+            return Some(unconfirmed(snapshot, now, reason, detail));
         }
         Some(Reproduction::Unrunnable { reason }) => {
-            return Some(Step::Close {
-                reason: ClosedReason::NotCode,
-                detail: reason.clone(),
-            });
+            let detail = reason.clone();
+            return Some(unconfirmed(snapshot, now, ClosedReason::NotCode, detail));
         }
-        Some(Reproduction::Red { .. }) => {}
     }
     if snapshot.extraction().is_none() {
         Some(Step::Read)
@@ -156,6 +205,31 @@ fn investigation(snapshot: &Snapshot) -> Option<Step> {
         Some(Step::Fix)
     } else {
         None
+    }
+}
+
+/// The sandbox does not show the failure: before the incident is closed, the provider runs the job again, once.
+fn unconfirmed(snapshot: &Snapshot, now: Millis, reason: ClosedReason, detail: String) -> Step {
+    let rerun = snapshot.rerun();
+    match rerun {
+        Rerun::Open => Step::Rerun,
+        Rerun::Awaited {
+            run_id,
+            attempt,
+            until,
+        } if now < until => Step::Wait {
+            until,
+            why: Waiting::Rerun { run_id, attempt },
+        },
+        // Break it: answer `Step::Rerun` for an attempt that is overdue; one incident then asks again and again
+        // (`incident::flake::of_one_incident_at_most_one_rerun_is_asked_for`).
+        _ => Step::Close {
+            reason,
+            detail: match rerun.in_words(now) {
+                Some(words) => format!("{detail}; {words}"),
+                None => detail,
+            },
+        },
     }
 }
 
@@ -189,6 +263,7 @@ fn authorisation(snapshot: &Snapshot, now: Millis) -> Step {
             },
             Some(link) => Step::Wait {
                 until: link.expires_at.min(expires_at),
+                why: Waiting::Answer,
             },
         },
         (true, Some(_)) if snapshot.approval_event().is_none() => Step::DraftApproval,

@@ -238,9 +238,9 @@ impl Snapshot {
         newest!(self, Fact::Closed { reason, detail } => (*reason, detail.as_str()))
     }
 
-    /// The newer run that succeeded.
+    /// The run that succeeded: a newer one, or another attempt of one that failed.
     pub fn recovered(&self) -> Option<u64> {
-        newest!(self, Fact::Recovered { run_id } => *run_id)
+        newest!(self, Fact::Recovered { run_id, .. } => *run_id)
     }
 
     /// Whether branch and pull request were tidied away.

@@ -26,6 +26,24 @@ pub struct AccessNotes {
 pub fn access_notes(access: &Access, now: Millis, replace: &str) -> AccessNotes {
     let kind = &access.kind;
     let list = |words: &[String]| words.join(", ");
+    if let Some(page) = &access.changed_at {
+        return AccessNotes {
+            missing: (!access.missing.is_empty()).then(|| {
+                format!(
+                    "the App's installation lacks {}; add it to the App's permissions, then let the owner accept the change at {page}",
+                    list(&access.missing)
+                )
+            }),
+            unneeded: (!access.unneeded.is_empty()).then(|| {
+                format!(
+                    "the App's installation may do more than is needed: {}; take it out of the App's permissions. Tokens are made without it in any case",
+                    list(&access.unneeded)
+                )
+            }),
+            ending: None,
+            untold: access.untold.clone(),
+        };
+    }
     AccessNotes {
         missing: (!access.missing.is_empty()).then(|| {
             format!(

@@ -15,11 +15,15 @@ pub enum OnboardError {
     /// The address names no repository of the configured provider.
     #[error(transparent)]
     Address(#[from] RepositoryAddressError),
-    /// What this version cannot watch.
-    #[error(
-        "registering: watching health endpoints is not available yet; leave --watch out to watch CI runs"
-    )]
-    HealthUnavailable,
+    /// What is watched and what is to be asked do not fit together.
+    #[error("registering: {problem}")]
+    Health {
+        /// What is wrong, and the mend.
+        problem: &'static str,
+    },
+    /// Health checks that cannot be kept.
+    #[error("registering: the health checks cannot be written as JSON ({0})")]
+    HealthText(String),
     /// The rules cannot be used; the message has file, line and column.
     #[error(transparent)]
     Rules(#[from] RulesFileError),

@@ -10,7 +10,7 @@ use crate::approve::Principal;
 use crate::attest::keys::Fill;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
-use crate::config::{PollSchedule, RulesFileError, ServiceUrl, rules_from_yaml};
+use crate::config::{HealthCheck, PollSchedule, RulesFileError, ServiceUrl, rules_from_yaml};
 use crate::connector::Connector;
 use crate::gate::Rules;
 use crate::id::{OrganisationId, ProjectId};
@@ -46,6 +46,8 @@ pub struct Registration<'a> {
     pub token: SecretString,
     /// What is watched.
     pub watch: WatchMode,
+    /// The health checks; none unless they are watched.
+    pub health: &'a [HealthCheck],
     /// When it is looked at; the configured default where none.
     pub schedule: Option<&'a PollSchedule>,
     /// The rules and settings: the exact bytes of a YAML file.
@@ -78,9 +80,7 @@ pub async fn register(
     fill: Fill<'_>,
     now: Millis,
 ) -> Result<Registered, OnboardError> {
-    if registration.watch == WatchMode::Health {
-        return Err(OnboardError::HealthUnavailable);
-    }
+    let health = health(registration)?;
     let repository = Repository::parse(registration.url, office.web_url)?;
     let (source, rules) = checked_rules(registration)?;
     check_intent(registration.intent)?;
@@ -109,7 +109,7 @@ pub async fn register(
         created_at: now,
         confirmed_at: None,
         watch: registration.watch,
-        health: "[]".to_owned(),
+        health,
         schedule: registration.schedule.map(ToString::to_string),
         removed_at: None,
         organisation: office.organisation.clone(),
@@ -122,6 +122,23 @@ pub async fn register(
     let mut warnings = warnings(&rules, registration.intent);
     warnings.extend(remarks);
     Ok(Registered { project, warnings })
+}
+
+/// The health checks as they are stored: with every default written out, so that a person confirms what will be done.
+fn health(registration: &Registration<'_>) -> Result<String, OnboardError> {
+    let problem = match (registration.watch, registration.health.is_empty()) {
+        (WatchMode::Health, true) => {
+            "--watch health needs at least one check; give them with --health or --health-file, or under health in the configuration"
+        }
+        (WatchMode::Ci, false) => {
+            "health checks are given, but CI runs are watched; add --watch health"
+        }
+        _ => {
+            return serde_json::to_string(registration.health)
+                .map_err(|error| OnboardError::HealthText(error.to_string()));
+        }
+    };
+    Err(OnboardError::Health { problem })
 }
 
 /// The rules' text and the rules, exactly as the worker will read them.

@@ -64,7 +64,7 @@ impl Store {
     ) -> Result<Woken, StoreError> {
         let mut work = self.writing("waking an incident").await?;
         let snapshot = work.locked(organisation, incident, now).await?;
-        if next(&snapshot, now) == Step::Done {
+        if matches!(next(&snapshot, now), Step::Done | Step::AwaitRecovery) {
             return Ok(Woken::Over);
         }
         let wake = sqlx::query(WAKE)

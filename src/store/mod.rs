@@ -15,6 +15,7 @@ mod credential;
 mod dialect;
 mod error;
 mod evidence;
+mod health;
 mod hook;
 mod incident;
 mod ledger;
@@ -39,6 +40,7 @@ pub use commit::Commit;
 pub use connect::Patience;
 pub use credential::{Removal, Swap};
 pub use error::StoreError;
+pub use health::{HealthClaim, HealthRow};
 pub use hook::{Heard, HookDelivery, HookObject, HookVersion};
 pub use incident::IncidentRow;
 pub use look::{Look, Looked};
@@ -116,6 +118,7 @@ impl Store {
             commit::STATEMENTS,
             credential::STATEMENTS,
             evidence::STATEMENTS,
+            health::STATEMENTS,
             hook::STATEMENTS,
             incident::STATEMENTS,
             ledger::STATEMENTS,

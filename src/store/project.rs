@@ -30,6 +30,9 @@ statements! {
     pub(super) WAKE = "UPDATE incident SET wake_at = $1 WHERE project = $2 AND organisation = $3 AND wake_at > $1";
     /// The sealed credential.
     CREDENTIAL = "SELECT credential FROM project WHERE id = $1";
+    /// The project of a repository: one that is or was watched before a draft, and the newest of several.
+    OF_REPOSITORY = "SELECT id FROM project WHERE organisation = $1 AND repository_id = $2 AND removed_at IS NULL \
+        ORDER BY CASE WHEN state = 'draft' THEN 1 ELSE 0 END, id DESC LIMIT 1";
     /// What the poll looks at.
     WATCHED = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
         draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
@@ -250,6 +253,20 @@ impl Store {
             .bind(project.organisation.as_str());
         work.execute(unfreeze).await?;
         work.commit_and_nudge().await
+    }
+
+    /// The project that a repository is registered as, by the provider's number of it; none when it is not, or was removed.
+    pub async fn project_of_repository(
+        &self,
+        organisation: &OrganisationId,
+        repository: u64,
+    ) -> Result<Option<ProjectId>, StoreError> {
+        let mut work = self.reading("looking for a repository's project").await?;
+        let select = sqlx::query(OF_REPOSITORY)
+            .bind(organisation.as_str())
+            .bind(repository.to_string());
+        let row = work.optional(select).await?;
+        row.map(|row| value::parsed(&row, "id")).transpose()
     }
 
     /// The sealed credential of a project.

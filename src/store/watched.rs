@@ -121,13 +121,14 @@ impl Store {
         })
     }
 
-    /// A run of a job's key succeeded. Ends the silence after a rejection or an expiry; an open incident that has not merged
-    /// and saw no newer failure gets the fact, and is due.
+    /// An attempt of a run of a job's key succeeded. Ends the silence after a rejection or an expiry; an open incident that has
+    /// not merged and saw no newer failure gets the fact, and is due.
     pub async fn observe_success(
         &self,
         project: &Project,
         key: &str,
         run_id: u64,
+        attempt: u64,
         now: Millis,
     ) -> Result<(), StoreError> {
         let mut work = self.writing("observing a success").await?;
@@ -146,10 +147,13 @@ impl Store {
             let organisation = &project.organisation;
             let snapshot = work.snapshot(organisation, &incident, now).await?;
             let waits = |known: &crate::incident::Snapshot| {
-                known.landed().is_none() && known.recovered().is_none()
+                // An attempt that is not later than one that failed has nothing to say.
+                let failed = known.failed_attempts(run_id);
+                let later = failed.last().is_none_or(|last| *last < attempt);
+                known.landed().is_none() && known.recovered().is_none() && later
             };
             if snapshot.as_ref().is_some_and(waits) {
-                let fact = Fact::Recovered { run_id };
+                let fact = Fact::Recovered { run_id, attempt };
                 work.add_fact(organisation, &incident, &fact, now).await?;
             }
         }
@@ -307,7 +311,29 @@ impl Work {
             now,
         )
         .await?;
+        self.recur(organisation, &incident, seen.failure, now)
+            .await?;
         Ok(Some(incident))
+    }
+
+    /// The further failure as a fact, where the incident learns something from it.
+    async fn recur(
+        &mut self,
+        organisation: &OrganisationId,
+        incident: &IncidentId,
+        failure: &Failure,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let known = self.snapshot(organisation, incident, now).await?;
+        if known.is_some_and(|known| known.learns_from(failure)) {
+            let fact = Fact::Recurred {
+                run_id: failure.run_id,
+                attempt: failure.attempt,
+                job_id: failure.job_id,
+            };
+            self.add_fact(organisation, incident, &fact, now).await?;
+        }
+        Ok(())
     }
 }
 

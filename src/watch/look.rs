@@ -12,7 +12,7 @@ use crate::attest::keys::FillError;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::config::{Poll, PollSchedule, rules_from_yaml};
-use crate::connector::{Condition, Connector, ConnectorError};
+use crate::connector::{Condition, Connector, ConnectorError, Usage};
 use crate::gate::Rules;
 use crate::id::{Entropy, IncidentId};
 use crate::incident::AuditEvent;
@@ -104,12 +104,18 @@ pub(super) async fn look(
     began: Millis,
 ) -> Finished {
     let project = &look.project;
-    let before = usage_before(&means, project).await;
-    let outcome = seen(&means, project, &mut watched, began).await;
-    let usage = match means.connectors.of(project).await {
-        Ok(connector) => connector.usage(),
-        Err(_) => before.clone(),
+    let connector = means.connectors.of(project).await;
+    let usage = || {
+        connector
+            .as_ref()
+            .map_or_else(|_| Usage::default(), |it| it.usage())
     };
+    let before = usage();
+    let outcome = match &connector {
+        Ok(connector) => seen(&means, project, &mut watched, &**connector, began).await,
+        Err(reason) => Err(own_fault(reason.clone())),
+    };
+    let usage = usage();
     let requests = usage.requests.saturating_sub(before.requests);
     let now = means.now().await.unwrap_or(began);
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
@@ -168,10 +174,10 @@ pub(super) async fn look(
         budget: usage,
     };
     Finished {
+        look,
         watched,
         looked,
         report,
-        look,
     }
 }
 
@@ -191,24 +197,15 @@ fn remembered(look: &Look) -> Standing {
     }
 }
 
-async fn usage_before(means: &Means, project: &Project) -> crate::connector::Usage {
-    let connector = means.connectors.of(project).await;
-    connector.map_or_else(
-        |_| crate::connector::Usage::default(),
-        |connector| connector.usage(),
-    )
-}
-
 /// Everything that one look reads and writes.
 async fn seen(
     means: &Means,
     project: &Project,
     watched: &mut Watched,
+    connector: &dyn Connector,
     now: Millis,
 ) -> Result<PollReport, Trouble> {
     let base = base(project, watched).map_err(own_fault)?;
-    let connector = means.connectors.of(project).await.map_err(own_fault)?;
-    let connector = &*connector;
     let due =
         |at: Option<Millis>, every: i64| at.is_none_or(|at| now.0.saturating_sub(at.0) >= every);
     if due(
@@ -227,7 +224,7 @@ async fn seen(
     if due(watched.workflows_at, WORKFLOWS_EVERY) {
         silence::look(means, project, watched, connector, &base, now)
             .await
-            .map_err(|error| of_watch(project, error))?;
+            .map_err(|error| of_watch(project, &error))?;
         watched.workflows_at = Some(now);
     }
     Ok(report)
@@ -268,7 +265,7 @@ async fn runs(
             return Err(trouble(project, &error));
         }
     }
-    Err(of_watch(project, error))
+    Err(of_watch(project, &error))
 }
 
 /// The watched branch. Rules are read once; they are part of what was confirmed, and stay as they are.
@@ -308,8 +305,8 @@ fn trouble(project: &Project, error: &ConnectorError) -> Trouble {
     }
 }
 
-fn of_watch(project: &Project, error: WatchError) -> Trouble {
-    match &error {
+fn of_watch(project: &Project, error: &WatchError) -> Trouble {
+    match error {
         WatchError::Provider { source, .. } => trouble(project, source),
         WatchError::Record { .. } => own_fault(error.to_string()),
     }
@@ -365,14 +362,12 @@ fn in_words(project: &Project, standing: &Standing) -> String {
         detail,
         mend,
     } = standing;
-    match condition {
-        Condition::Fine => format!("{name} can be watched again"),
-        _ => {
-            let detail = detail.as_deref().unwrap_or_default();
-            let mend = mend
-                .as_deref()
-                .map_or_else(String::new, |mend| format!("; {mend}"));
-            format!("{name} is {}: {detail}{mend}", condition.as_str())
-        }
+    if *condition == Condition::Fine {
+        return format!("{name} can be watched again");
     }
+    let detail = detail.as_deref().unwrap_or_default();
+    let mend = mend
+        .as_deref()
+        .map_or_else(String::new, |mend| format!("; {mend}"));
+    format!("{name} is {}: {detail}{mend}", condition.as_str())
 }

@@ -5,6 +5,7 @@
 
 mod calendar;
 mod classify;
+pub mod health;
 mod look;
 mod pace;
 mod plan;

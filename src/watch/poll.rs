@@ -27,6 +27,9 @@ const READINGS: u32 = 3;
 /// How many runs whose jobs do not come end a poll: the provider is down then, not a run.
 const UNREACHABLE: u32 = 3;
 
+/// How many remarks on runs that cannot be judged are remembered.
+const LEFT_OUT: usize = 200;
+
 /// Why a poll saw nothing. Nothing is lost: the next poll sees the same runs.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
@@ -67,6 +70,8 @@ pub struct Memory {
     log_readings: BTreeMap<u64, u32>,
     /// Attempts of runs that wait for a person, and of which that was said.
     held: BTreeSet<(u64, u64)>,
+    /// Runs that cannot be judged, in words, of which that was said.
+    left_out: BTreeSet<String>,
     swept_at: Option<Millis>,
 }
 
@@ -188,6 +193,7 @@ impl Round<'_> {
             if quiet && self.memory.unread.is_empty() && self.memory.beyond.is_empty() {
                 return Ok(None);
             }
+            self.say_what_was_left_out(&page.left_out);
             let Some(oldest) = page.runs.iter().map(|run| run.id).min() else {
                 break;
             };
@@ -207,6 +213,21 @@ impl Round<'_> {
             self.memory.swept_at = Some(self.now);
         }
         Ok(Some(found.into_values().rev().collect()))
+    }
+
+    /// Says once of each run that cannot be judged that it cannot.
+    fn say_what_was_left_out(&mut self, left_out: &[String]) {
+        let said = &mut self.memory.left_out;
+        if said.len() > LEFT_OUT {
+            // Forgetting costs a remark and nothing else.
+            said.clear();
+        }
+        for words in left_out {
+            if said.insert(words.clone()) {
+                let remark = format!("{words}; nothing follows from it, look at it yourself");
+                self.report.remarks.push(remark);
+            }
+        }
     }
 
     /// Takes one run up; true when it was seen before.

@@ -74,10 +74,10 @@ impl Observations for StoreObservations<'_> {
         success: &Success,
         now: Millis,
     ) -> Result<(), RecordError> {
-        let run = success.run_id;
+        let (run, attempt) = (success.run_id, success.attempt);
         Ok(self
             .store
-            .observe_success(self.project, key, run, now)
+            .observe_success(self.project, key, run, attempt, now)
             .await?)
     }
 }

@@ -119,7 +119,8 @@ async fn write(
                 base_ref: base.to_owned(),
                 job: None,
                 run_id,
-                attempt: 1,
+                // Later than the silence, which is kept under its own moment.
+                attempt: u64::try_from(now.0).unwrap_or_default(),
             };
             let key = success.key(&project.id);
             let ended = observations.observe_success(&key, &success, now).await;

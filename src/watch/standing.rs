@@ -65,6 +65,16 @@ pub fn of_error(project: &Project, error: &ConnectorError) -> Standing {
 pub fn of_repository(project: &Project, view: &RepositoryView) -> Standing {
     let id = &project.id;
     let known = &project.full_name;
+    if view.id != project.repository_id {
+        return Standing::new(
+            Condition::Failing,
+            format!(
+                "the provider answers with repository number {} instead of {}",
+                view.id, project.repository_id
+            ),
+            None,
+        );
+    }
     if view.archived {
         return Standing::new(
             Condition::Archived,

@@ -1,19 +1,22 @@
 //! The truth table as a page, from the table that the code uses.
 
+use std::fmt::Write as _;
+
 use super::classify::{TABLE, UNKNOWN};
 
 /// The table of `docs/watching.md`, in Markdown: what follows from how a run ended.
 pub fn truth_table() -> String {
     let mut page =
-        String::from("| a completed run, or a job of it, ended as | what follows |\n|---|---|\n");
+        String::from("| a completed run, or a job of it, ended as | what follows |\n|---|---|");
+    // Writing to a String has no failure.
     for row in TABLE {
         let word = match row.conclusion {
             "none" => "nothing at all (null)".to_owned(),
             word => format!("`{word}`"),
         };
-        page.push_str(&format!("| {word} | {} |\n", row.consequence));
+        let _ = writeln!(page, "| {word} | {} |", row.consequence);
     }
-    page.push_str(&format!("| any other word | {UNKNOWN} |\n"));
+    let _ = writeln!(page, "| any other word | {UNKNOWN} |");
     let beyond = [
         (
             "a workflow that is disabled while it is watched, or for inactivity",
@@ -37,7 +40,7 @@ pub fn truth_table() -> String {
         ),
     ];
     for (case, consequence) in beyond {
-        page.push_str(&format!("| {case} | {consequence} |\n"));
+        let _ = writeln!(page, "| {case} | {consequence} |");
     }
     page
 }

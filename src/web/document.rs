@@ -49,6 +49,8 @@ pub struct IncidentDocument {
     pub failure: Failure,
     /// How trying it in the sandbox ended.
     pub reproduction: Option<Reproduction>,
+    /// What came of running the failed job again at the provider, in words; null when that never was a question.
+    pub rerun: Option<String>,
     /// What the coder found.
     pub diagnosis: Option<DiagnosisFact>,
     /// The fix.
@@ -146,6 +148,7 @@ pub fn incident_document(record: &IncidentRecord) -> IncidentDocument {
         updated_at: Moment(record.row.updated_at),
         failure: snapshot.failure.clone(),
         reproduction: snapshot.reproduction().cloned(),
+        rerun: snapshot.rerun_in_words(record.read_at),
         diagnosis: snapshot.diagnosis().cloned(),
         change: change(record),
         decision: snapshot

@@ -2,7 +2,7 @@
 
 use super::IncidentRecord;
 use super::shown::Moment;
-use crate::incident::{Stage, Step, next};
+use crate::incident::{Stage, Step, Waiting, next};
 
 /// What the incident waits for, or why nothing more happens: one or two sentences, which may hold text from outside.
 pub fn explanation(record: &IncidentRecord) -> String {
@@ -52,6 +52,10 @@ fn ended(record: &IncidentRecord) -> String {
 fn coming(record: &IncidentRecord, step: &Step) -> String {
     match step {
         Step::Reproduce => "Next, its tests run in the sandbox at the failing commit.".to_owned(),
+        Step::Rerun => {
+            "Next, the provider is asked to run the failed job once more at the same commit."
+                .to_owned()
+        }
         Step::Read => "Next, the failed job's log is read for facts.".to_owned(),
         Step::Diagnose => "Next, the coder is asked for the cause.".to_owned(),
         Step::Screen => {
@@ -78,7 +82,21 @@ fn coming(record: &IncidentRecord, step: &Step) -> String {
         }
         Step::CleanUp => "Next, the pull request is closed and its branch deleted.".to_owned(),
         Step::Close { detail, .. } => format!("Next, it is closed: {detail}."),
-        Step::Wait { until } => match record.snapshot.request() {
+        Step::AwaitRecovery => format!(
+            "A failure of kind {} is reported, not fixed; it waits for recovery or a person.",
+            record.snapshot.failure.kind
+        ),
+        Step::Wait {
+            until,
+            why: Waiting::Rerun { run_id, attempt },
+        } => format!(
+            "It waits for attempt {attempt} of run {run_id}, which runs the failed job again at the same commit, until {}: when it passes, the failure is flaky.",
+            Moment(*until).written()
+        ),
+        Step::Wait {
+            until,
+            why: Waiting::Answer,
+        } => match record.snapshot.request() {
             Some(request) => format!(
                 "It waits for an answer from {}, until {}.",
                 request.principal,

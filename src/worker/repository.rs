@@ -8,7 +8,7 @@ use crate::change::Oid;
 use crate::connector::{Connector, GitRemote, GitUse};
 use crate::id::ProjectId;
 use crate::incident::StepError;
-use crate::workspace::git_command::{GitCommand, GitError, RefName, Refspec, Remote};
+use crate::workspace::git_command::{GitCommand, GitError, Push, RefName, Refspec, Remote};
 use crate::workspace::{TrustedRepository, WorkspaceError};
 
 /// How long to wait before a failed conversation with the remote is tried again.
@@ -50,23 +50,47 @@ impl<'a> Clone<'a> {
         &self.git
     }
 
-    /// Where it is cloned from.
-    pub(super) async fn remote(&self, purpose: GitUse) -> Result<Remote, StepError> {
-        let remote = self.connector.git_remote(purpose).await;
-        let GitRemote { url, token } =
-            remote.map_err(|error| StepError::retry(REMOTE_PAUSE, error))?;
-        Remote::new(&url, token).map_err(|error| remote_failure(&error))
+    /// Talks to the remote; once more with a credential in another form, where the first one opens nothing and there is one.
+    /// Nothing was done by then: the remote did not let git in.
+    async fn talk(&self, talk: &Talk<'_>) -> Result<(), StepError> {
+        let purpose = talk.purpose();
+        let given = self.connector.git_remote(purpose).await;
+        let given = given.map_err(|error| StepError::retry(REMOTE_PAUSE, error))?;
+        let failed = match self.once(&given, talk).await {
+            Err(failed @ GitError::AuthenticationOrAbsent { .. }) => failed,
+            other => return other.map_err(|error| remote_failure(&error)),
+        };
+        // Break it: return the failure here; `worker::acting_as_app::a_git_server_that_does_not_know_the_long_form_gets_the_short_one`
+        // then fails.
+        let other = self.connector.git_remote_instead(&given, purpose).await;
+        let other = other.map_err(|error| StepError::retry(REMOTE_PAUSE, error))?;
+        let talked = match other {
+            Some(other) => self.once(&other, talk).await,
+            None => Err(failed),
+        };
+        talked.map_err(|error| remote_failure(&error))
+    }
+
+    async fn once(&self, remote: &GitRemote, talk: &Talk<'_>) -> Result<(), GitError> {
+        let remote = Remote::new(&remote.url, remote.token.clone())?;
+        match talk {
+            Talk::Fetch(refspec) => self.git.fetch(&remote, std::slice::from_ref(refspec)).await,
+            Talk::Push(push) => self.git.push(&remote, push).await,
+        }
+    }
+
+    /// Pushes one ref.
+    pub(super) async fn push(&self, push: &Push) -> Result<(), StepError> {
+        self.talk(&Talk::Push(push)).await
     }
 
     /// Fetches the base branch, and a commit when the branch does not bring it.
     pub(super) async fn fetch(&self, base: &str, commit: Oid) -> Result<(), StepError> {
-        let remote = self.remote(GitUse::Fetch).await?;
         let branch = Refspec::Ref {
             from: name(&format!("refs/heads/{base}"))?,
             to: name(&format!("refs/remotes/origin/{base}"))?,
         };
-        let fetched = self.git.fetch(&remote, &[branch]).await;
-        fetched.map_err(|error| remote_failure(&error))?;
+        self.talk(&Talk::Fetch(branch)).await?;
         if self.open()?.contains(commit) {
             return Ok(());
         }
@@ -74,8 +98,22 @@ impl<'a> Clone<'a> {
             from: commit,
             to: name(&format!("refs/caretaker/commits/{commit}"))?,
         };
-        let fetched = self.git.fetch(&remote, &[wanted]).await;
-        fetched.map_err(|error| remote_failure(&error))
+        self.talk(&Talk::Fetch(wanted)).await
+    }
+}
+
+/// What is said to the remote.
+enum Talk<'a> {
+    Fetch(Refspec),
+    Push(&'a Push),
+}
+
+impl Talk<'_> {
+    const fn purpose(&self) -> GitUse {
+        match self {
+            Self::Fetch(_) => GitUse::Fetch,
+            Self::Push(_) => GitUse::Push,
+        }
     }
 }
 

@@ -164,10 +164,10 @@ impl Claimed<'_> {
         };
         let step = next(&snapshot, now);
         match step {
-            Step::Done => return self.rest(&snapshot, None, "", 0).await,
-            Step::Wait { until } => {
-                let reason = "waiting for the owner's answer";
-                return self.rest(&snapshot, Some(until), reason, 0).await;
+            Step::Done | Step::AwaitRecovery => return self.rest(&snapshot, None, "", 0).await,
+            Step::Wait { until, why } => {
+                let reason = why.to_string();
+                return self.rest(&snapshot, Some(until), &reason, 0).await;
             }
             _ => {}
         }

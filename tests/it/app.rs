@@ -12,6 +12,7 @@ mod record;
 mod shapes;
 mod tokens;
 mod wire;
+mod with_forge;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,7 @@ use async_trait::async_trait;
 use caretaker::clock::{Clock as _, FixedClock, Millis};
 use caretaker::connector::github::app::{
     Access, AppTokens, Form, InstallationTokens, InstallationView, Mint, MintOrder, Minted,
-    Permissions, TokenEvent, TokenSink,
+    Permissions, Target, TokenEvent, TokenSink,
 };
 use caretaker::connector::github::credential::{IssuedToken, TokenError, TokenSource as _, Use};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -119,6 +120,7 @@ impl Mint for FakeMint {
             secret: SecretString::from(text),
             expires_at: self.clock.now().plus_millis(lifetime),
             permissions: order.permissions.clone(),
+            repository: None,
         })
     }
 
@@ -179,7 +181,7 @@ impl Bench {
     }
 
     fn source(&self) -> InstallationTokens {
-        self.tokens.of(INSTALLATION, REPOSITORY)
+        self.tokens.of(INSTALLATION, Target::Number(REPOSITORY))
     }
 
     async fn token(&self, task: Use) -> IssuedToken {

@@ -28,6 +28,7 @@ const LAYERS: &[&[&str]] = &[
         "identity",
         "anchor",
         "config",
+        "probe",
     ],
     &[
         "watch",

@@ -184,6 +184,7 @@ impl Story<'_> {
                 command: vec!["cargo".to_owned(), "test".to_owned()],
                 sandbox: "none".to_owned(),
                 evidence: digest,
+                repeated: Vec::new(),
             }),
             Fact::Extracted {
                 evidence: digest,

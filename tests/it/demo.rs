@@ -16,12 +16,18 @@ fn demo(home: &Path, arguments: &[&str]) -> Output {
 }
 
 fn document(scenario: &str) -> Value {
+    let document = ended(scenario);
+    assert_eq!(document["ledger"]["verdict"], "valid");
+    document
+}
+
+/// How the scenario ended, which was as it should.
+fn ended(scenario: &str) -> Value {
     let home = tempfile::tempdir().unwrap();
     let output = demo(home.path(), &["--json", "--scenario", scenario]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{told}");
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(document["ledger"]["verdict"], "valid");
     assert_eq!(document["scenario"], scenario);
     document
 }
@@ -41,6 +47,31 @@ fn a_changed_pull_request_is_not_merged() {
     let document = document("tampered");
     assert_eq!(document["stage"], "escalated");
     assert!(document["merge_commit"].is_null());
+}
+
+#[test]
+fn a_test_that_fails_by_chance_is_reported_and_not_fixed() {
+    let document = ended("flaky");
+    assert_eq!(document["stage"], "closed");
+    assert_eq!(document["closed_reason"], "flaky");
+    assert_eq!(document["ledger"]["events"], 0);
+    assert!(document["pull_request"].is_null());
+}
+
+#[test]
+fn a_person_sees_a_flaky_test_line_by_line() {
+    let home = tempfile::tempdir().unwrap();
+    let output = demo(home.path(), &["--scenario", "flaky"]);
+    assert!(output.status.success(), "{output:?}");
+    let told = filtered(&String::from_utf8(output.stdout).unwrap());
+    let mut words = Vec::new();
+    let mut after_run = false;
+    for word in told.split(' ') {
+        let number = after_run && word.bytes().all(|byte| byte.is_ascii_digit());
+        words.push(if number { "[run]" } else { word });
+        after_run = word == "run";
+    }
+    insta::assert_snapshot!(words.join(" "));
 }
 
 /// What differs from run to run.

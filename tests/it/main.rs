@@ -24,6 +24,7 @@ mod demo;
 mod forge;
 mod gate;
 mod git_command;
+mod health;
 mod hooks;
 mod incident;
 mod keys;

@@ -1,5 +1,6 @@
 //! Registering a repository of a forge, confirming it, and watching it from then on.
 
+mod as_app;
 mod command;
 mod credential;
 mod removal;
@@ -12,10 +13,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caretaker::clock::{Millis, SystemClock};
-use caretaker::config::{Poll, ServiceUrl};
+use caretaker::config::{Poll, ServiceUrl, health_checks};
 use caretaker::connector::Connector;
 use caretaker::connector::github::credential::PersonalToken;
-use caretaker::connector::github::{GithubConnector, GithubOptions};
+use caretaker::connector::github::{GithubConnector, GithubOptions, check_token};
 use caretaker::forge::{Forge, ForgeOptions, Moment, Plant, Planted, start};
 use caretaker::id::{OrganisationId, ProjectId};
 use caretaker::onboard::{
@@ -48,6 +49,7 @@ fn connector(
     full_name: &str,
     token: SecretString,
 ) -> Result<Arc<dyn Connector>, String> {
+    check_token(&token).map_err(|error| error.to_string())?;
     let (owner, name) = full_name.split_once('/').unwrap();
     let options = GithubOptions {
         api_url: base.to_owned(),
@@ -105,6 +107,7 @@ impl Bench {
             url: &url,
             token,
             watch: WatchMode::Ci,
+            health: &[],
             schedule: None,
             rules: RULES.as_bytes(),
             rules_file: "rules.yaml",
@@ -315,7 +318,7 @@ async fn the_watch_looks_at_once_and_stops_in_the_middle_of_a_look_without_losin
 async fn what_cannot_work_is_refused_with_the_mend_and_leaves_nothing() {
     let bench = Bench::new().await;
     let wrong_token = bench.refused(|it| it.token = "ghs_wrong".to_owned().into());
-    assert!(wrong_token.await.contains("refused the credential"));
+    assert!(wrong_token.await.contains("does not accept the credential"));
     let empty_token = bench.refused(|it| it.token = String::new().into());
     assert!(empty_token.await.contains("token is empty"));
     let absent = format!("{}/acme/nothing", bench.base);
@@ -329,7 +332,11 @@ async fn what_cannot_work_is_refused_with_the_mend_and_leaves_nothing() {
         "{elsewhere}"
     );
     let health = bench.refused(|it| it.watch = WatchMode::Health);
-    assert!(health.await.contains("not available yet"));
+    assert!(health.await.contains("at least one check"));
+    let text = r#"[{"name": "site", "url": "https://site.example/"}]"#;
+    let checks = health_checks(text.as_bytes(), "checks").unwrap();
+    let stray = bench.refused(|it| it.health = Vec::leak(checks));
+    assert!(stray.await.contains("add --watch health"));
     let base = bench
         .refused(|it| it.rules = b"denied: []\nbase: trunk\n")
         .await;
@@ -452,4 +459,50 @@ fn addresses_name_a_repository_of_the_configured_provider_or_nothing() {
         assert!(!error.contains("hunter2"), "{error}");
         assert!(error.contains(base), "{error}");
     }
+}
+
+/// The forge's own tokens, of both kinds, as `doctor` and registration see them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_forges_tokens_are_told_apart_by_what_they_may_do() {
+    use caretaker::forge::{NewToken, TokenKind};
+    let bench = Bench::new().await;
+    let said = |kind| {
+        let token = bench.forge.issue_token(NewToken {
+            kind,
+            repositories: None,
+            expires_at: None,
+        });
+        let made = connector(bench.base.as_str(), "acme/percent", token.into());
+        async move { made.unwrap().access().await.unwrap() }
+    };
+    let scopes = |words: &[&str]| TokenKind::Classic {
+        scopes: words.iter().map(|word| (*word).to_owned()).collect(),
+    };
+    let classic = said(scopes(&["repo", "workflow"])).await;
+    assert_eq!(
+        (classic.missing.len(), classic.unneeded),
+        (0, vec!["workflow".to_owned()])
+    );
+    assert_eq!(said(scopes(&["repo:status"])).await.missing, ["repo"]);
+    let permissions = |words: &[(&str, &str)]| TokenKind::FineGrained {
+        permissions: words
+            .iter()
+            .map(|(name, level)| ((*name).to_owned(), (*level).to_owned()))
+            .collect(),
+    };
+    let all = [
+        ("contents", "write"),
+        ("pull_requests", "write"),
+        ("actions", "write"),
+        ("checks", "read"),
+        ("statuses", "read"),
+    ];
+    let fine_grained = said(permissions(&all)).await;
+    assert_eq!(fine_grained.missing, Vec::<String>::new());
+    assert!(!fine_grained.untold.is_empty());
+    let less = said(permissions(&all[..2])).await;
+    assert_eq!(
+        less.missing,
+        ["actions:write", "checks:read", "statuses:read"]
+    );
 }

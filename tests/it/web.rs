@@ -2,6 +2,7 @@
 
 mod answers;
 mod documents;
+mod flaky;
 mod http;
 mod ledgers;
 mod look;

@@ -1,8 +1,10 @@
 //! The worker against a real forge: real git, real HTTP, real tests in the sandbox, real signatures.
 
+pub(crate) mod acting_as_app;
 mod crash;
 mod credential;
 mod fix;
+mod flake;
 mod memory;
 mod shared;
 pub(crate) mod sums;

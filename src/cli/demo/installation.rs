@@ -9,11 +9,11 @@ use secrecy::SecretString;
 use super::Scenario;
 use super::person::Inbox;
 use crate::cli::assembly;
+use crate::cli::hosting::Hosting;
 use crate::cli::installation::Installation;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Configuration, Environment, Poll};
-use crate::connector::Connector;
-use crate::forge::{Forge, ForgeOptions, Plant, Planted, start};
+use crate::forge::{Forge, ForgeOptions, NewJob, NewStep, Plant, Planted, start};
 use crate::id::{Entropy, IncidentId, ProjectId};
 use crate::onboard::{self, Office, Registration};
 use crate::signer::{self, system_randomness};
@@ -49,6 +49,7 @@ pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Sta
     let planted = forge.plant(match scenario {
         Scenario::Fix | Scenario::Tampered => Plant::RedTest,
         Scenario::Denied => Plant::DeniedPath,
+        Scenario::Flaky => Plant::FlakyTest,
     })?;
     let inbox = Inbox::open().await?;
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0))
@@ -69,8 +70,11 @@ pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Sta
     )?;
     let keys = assembly::open_keys(&installation)?;
     let store = assembly::open_store(configuration, keys.organisation()).await?;
-    let engine = assembly::engine(configuration, store, keys, pages.clone()).await?;
-    let project = registered(&engine, configuration, &forge, &planted).await?;
+    // The demo acts with a token of its forge; there is no App whose tokens would have a history.
+    let (hosting, _) = Hosting::of(&installation);
+    let engine = assembly::engine(configuration, store, keys, hosting.clone(), pages.clone());
+    let engine = engine.await?;
+    let project = registered(&engine, &hosting, configuration, &forge, &planted).await?;
     Ok(Stage {
         _forge: forge,
         planted,
@@ -116,16 +120,13 @@ fn configured(
 /// Registers the planted repository and confirms it, as `project register` and `project confirm` do.
 async fn registered(
     engine: &Engine,
+    hosting: &Hosting,
     configuration: &Configuration,
     forge: &Forge,
     planted: &Planted,
 ) -> anyhow::Result<Project> {
     let organisation = engine.keys.organisation();
-    let client = assembly::github_client();
-    let connect = |full_name: &str, token: SecretString| {
-        let connector = assembly::github(&client, &configuration.github, full_name, token, None)?;
-        Ok(Arc::new(connector) as Arc<dyn Connector>)
-    };
+    let connect = |full_name: &str, token: SecretString| hosting.connector(full_name, token, None);
     let office = Office {
         store: &engine.store,
         organisation,
@@ -138,6 +139,7 @@ async fn registered(
         url: &url,
         token: SecretString::from(forge.token().to_owned()),
         watch: WatchMode::Ci,
+        health: &[],
         schedule: None,
         rules: RULES.as_bytes(),
         rules_file: "the demo's rules",
@@ -164,17 +166,39 @@ impl Stage {
 
     /// Looks at the CI runs once: the planted failure becomes an incident.
     pub(super) async fn watch(&self) -> anyhow::Result<IncidentId> {
+        let reports = self.eyes().round().await?;
+        let opened = reports.into_iter().flat_map(|(_, report)| report.opened);
+        let opened = opened.into_iter().next();
+        opened.context("the planted failure did not become an incident")
+    }
+
+    /// What looks at the CI runs.
+    pub(super) fn eyes(&self) -> Watch {
         let connectors = Arc::clone(&self.engine.connectors);
-        let mut watch = Watch::new(
+        Watch::new(
             self.engine.store.clone(),
             connectors,
             system_randomness,
             Poll::default(),
             "demo".to_owned(),
-        );
-        let reports = watch.round().await?;
-        let opened = reports.into_iter().flat_map(|(_, report)| report.opened);
-        let opened = opened.into_iter().next();
-        opened.context("the planted failure did not become an incident")
+        )
+    }
+
+    /// The forge's runner takes up the attempt that was asked for; this time every test passes.
+    pub(super) fn run_again(&self) -> anyhow::Result<()> {
+        let step = |name: &str| NewStep {
+            name: name.to_owned(),
+            conclusion: Some("success".to_owned()),
+        };
+        let job = NewJob {
+            name: "test".to_owned(),
+            conclusion: Some("success".to_owned()),
+            steps: vec![step("Set up job"), step("Run cargo test --locked")],
+            log: Some(b"test result: ok. 2 passed; 0 failed; 0 ignored\n".to_vec()),
+        };
+        let planted = &self.planted;
+        Ok(planted
+            .repository
+            .complete_run(planted.run, "success", vec![job])?)
     }
 }

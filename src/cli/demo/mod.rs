@@ -23,6 +23,8 @@ enum Scenario {
     Denied,
     /// The pull request is changed after it was approved: nothing is merged.
     Tampered,
+    /// A test fails by chance: it is run again, passes, and nothing is "fixed".
+    Flaky,
 }
 
 impl Scenario {
@@ -31,6 +33,7 @@ impl Scenario {
             Self::Fix => "fix",
             Self::Denied => "denied",
             Self::Tampered => "tampered",
+            Self::Flaky => "flaky",
         }
     }
 }

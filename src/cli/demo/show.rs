@@ -9,7 +9,7 @@ use super::installation::Stage;
 use super::story::End;
 use crate::audit::{Report, StoredLedger};
 use crate::cli::{ledger, print};
-use crate::incident::{Fact, Snapshot};
+use crate::incident::{Fact, Reproduction, Snapshot};
 
 /// Tells the story on standard output, or nothing of it before the one JSON document.
 pub(super) struct Teller {
@@ -38,6 +38,7 @@ impl Teller {
             Scenario::Fix => "a failing test is fixed, approved, merged and proven",
             Scenario::Denied => "the right fix lies in a denied path",
             Scenario::Tampered => "the pull request is changed after it was approved",
+            Scenario::Flaky => "a test fails by chance; it is reported, not fixed",
         };
         print(&format!(
             "caretaker demo, scenario {}: {what}\nEverything is local. The coder is scripted: it replays a prepared edit, no model is involved.\n",
@@ -89,6 +90,7 @@ impl Teller {
                 "scenario": scenario.name(),
                 "incident": end.incident,
                 "stage": end.stage,
+                "closed_reason": end.closed_reason,
                 "pull_request": end.pull_request,
                 "merge_commit": end.merge_commit,
                 "change_digest": end.change_digest,
@@ -98,7 +100,11 @@ impl Teller {
             });
             return print(&document.to_string());
         }
-        print(&format!("\n{}", ledger::table(stored, report)))?;
+        if stored.rows.is_empty() {
+            print("\nledger: nothing was proposed, so that nothing had to be signed")?;
+        } else {
+            print(&format!("\n{}", ledger::table(stored, report)))?;
+        }
         for surprise in surprises {
             print(&format!("NOT AS IT SHOULD BE: {surprise}"))?;
         }
@@ -114,15 +120,27 @@ impl Teller {
 
 /// A fact as one line of the story.
 fn in_words(fact: &Fact) -> Option<(&'static str, String)> {
-    use crate::incident::Reproduction;
+    confirmed(fact).or_else(|| worked_on(fact))
+}
+
+/// What says whether the failure is real.
+fn confirmed(fact: &Fact) -> Option<(&'static str, String)> {
     Some(match fact {
-        Fact::Reproduced(Reproduction::Red {
-            command, sandbox, ..
-        }) => (
+        Fact::Reproduced(
+            reproduction @ (Reproduction::Red {
+                command, sandbox, ..
+            }
+            | Reproduction::Flaky {
+                command, sandbox, ..
+            }),
+        ) => (
             "reproduced",
             format!(
-                "`{}` fails in the sandbox ({sandbox}) too",
-                command.join(" ")
+                "`{}` fails in the sandbox ({sandbox}) too{}",
+                command.join(" "),
+                reproduction
+                    .tally()
+                    .map_or_else(String::new, |tally| format!(", {tally}"))
             ),
         ),
         Fact::Reproduced(Reproduction::Green { command, .. }) => (
@@ -132,6 +150,27 @@ fn in_words(fact: &Fact) -> Option<(&'static str, String)> {
         Fact::Reproduced(Reproduction::Unrunnable { reason }) => {
             ("reproduced", format!("no: {reason}"))
         }
+        Fact::RerunAsked { run_id, attempt } => (
+            "run again",
+            format!("attempt {attempt} of run {run_id} asked of the provider, at the same commit"),
+        ),
+        Fact::RerunDeclined { reason } => ("run again", format!("no: {}", clipped(reason))),
+        Fact::Recurred {
+            run_id, attempt, ..
+        } => (
+            "run again",
+            format!("attempt {attempt} of run {run_id} fails, too"),
+        ),
+        Fact::Recovered { run_id, attempt } => {
+            ("watch", format!("attempt {attempt} of run {run_id} passes"))
+        }
+        _ => return None,
+    })
+}
+
+/// What follows then.
+fn worked_on(fact: &Fact) -> Option<(&'static str, String)> {
+    Some(match fact {
         Fact::Extracted { count, .. } => (
             "read",
             format!("{count} typed facts taken from the untrusted log"),

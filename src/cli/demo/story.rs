@@ -17,7 +17,7 @@ use crate::cli::runtime::stop_on_signal;
 use crate::cli::serve::Running;
 use crate::forge::FileEdit;
 use crate::id::IncidentId;
-use crate::incident::{Snapshot, Stage as Reached, stage};
+use crate::incident::{ClosedReason, Rerun, Snapshot, Stage as Reached, stage};
 use crate::worker;
 
 /// How long the demo may take before it says that it failed.
@@ -74,6 +74,9 @@ struct Play<'a> {
 impl Play<'_> {
     /// Everything up to the incident's end.
     async fn scenario(&mut self, scenario: Scenario, teller: &mut Teller) -> anyhow::Result<()> {
+        if scenario == Scenario::Flaky {
+            return self.flaky(teller).await;
+        }
         let reached = self.work_until_rest(teller).await?;
         if scenario == Scenario::Denied || reached.is_final() {
             return Ok(());
@@ -94,9 +97,46 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Lets a worker work until the incident is over or waits for its owner. It is stopped then, so that the story goes on
-    /// from a known place.
+    /// The sandbox does not show the failure, so that the provider is asked for another attempt, which passes.
+    async fn flaky(&mut self, teller: &mut Teller) -> anyhow::Result<()> {
+        let asked = |snapshot: &Snapshot| matches!(snapshot.rerun(), Rerun::Awaited { .. });
+        if self.work_until(teller, asked).await?.is_final() {
+            return Ok(());
+        }
+        self.stage.run_again()?;
+        teller.said("the runner takes the job up again, and every test passes")?;
+        let mut eyes = self.stage.eyes();
+        while self.snapshot().await?.recovered().is_none() {
+            eyes.round().await?;
+            anyhow::ensure!(
+                Instant::now() < self.deadline,
+                "the attempt that passed was not observed"
+            );
+            tokio::time::sleep(LOOK).await;
+        }
+        self.work_until_rest(teller).await?;
+        Ok(())
+    }
+
+    /// Lets a worker work until the incident is over or waits for its owner.
     async fn work_until_rest(&self, teller: &mut Teller) -> anyhow::Result<Reached> {
+        let asked = |snapshot: &Snapshot| {
+            stage(snapshot) == Reached::AwaitingApproval
+                && snapshot
+                    .link
+                    .as_ref()
+                    .is_some_and(|link| snapshot.link_sent(&link.approval))
+        };
+        self.work_until(teller, asked).await
+    }
+
+    /// Lets a worker work until the incident is over or `rests`. It is stopped then, so that the story goes on from a known
+    /// place.
+    async fn work_until(
+        &self,
+        teller: &mut Teller,
+        rests: impl Fn(&Snapshot) -> bool,
+    ) -> anyhow::Result<Reached> {
         let working = self.stop.child_token();
         let (engine, stop) = (self.stage.engine.clone(), working.clone());
         let worker = tokio::spawn(async move { worker::run(engine, "demo", stop).await });
@@ -104,13 +144,8 @@ impl Play<'_> {
             let snapshot = self.snapshot().await?;
             teller.facts(&snapshot)?;
             let reached = stage(&snapshot);
-            let asked = reached == Reached::AwaitingApproval
-                && snapshot
-                    .link
-                    .as_ref()
-                    .is_some_and(|link| snapshot.link_sent(&link.approval));
             let signed = snapshot.ledger.appended == snapshot.ledger.drafted;
-            if asked || (reached.is_final() && signed) {
+            if rests(&snapshot) || (reached.is_final() && signed) {
                 break reached;
             }
             anyhow::ensure!(
@@ -166,6 +201,7 @@ impl Play<'_> {
         let end = End {
             incident: self.incident.clone(),
             stage: stage(&snapshot),
+            closed_reason: snapshot.closed().map(|(reason, _)| reason),
             pull_request: snapshot.pull_request(),
             merge_commit: merge_commit(&snapshot),
             change_digest: snapshot.fix().map(|fix| fix.change.digest.to_string()),
@@ -193,18 +229,30 @@ impl Play<'_> {
             Scenario::Fix => (Reached::Resolved, 1, 1, 4),
             Scenario::Denied => (Reached::Blocked, 0, 0, 2),
             Scenario::Tampered => (Reached::Escalated, 1, 0, 4),
+            Scenario::Flaky => (Reached::Closed, 0, 0, 0),
         };
         if found != expected {
             surprises.push(format!(
                 "expected stage, pull requests, merges and events to be {expected:?}, found {found:?}"
             ));
         }
-        if scenario == Scenario::Denied && branches != 1 {
+        if matches!(scenario, Scenario::Denied | Scenario::Flaky) && branches != 1 {
             surprises.push(format!(
                 "expected one branch at the forge, found {branches}"
             ));
         }
-        if end.verdict != Validity::Valid {
+        if scenario == Scenario::Flaky && end.closed_reason != Some(ClosedReason::Flaky) {
+            surprises.push(format!(
+                "expected it to be closed as flaky, found {:?}",
+                end.closed_reason.map(ClosedReason::as_str)
+            ));
+        }
+        // Of a ledger without events nothing can be verified.
+        let verdict = match scenario {
+            Scenario::Flaky => Validity::CannotVerify,
+            Scenario::Fix | Scenario::Denied | Scenario::Tampered => Validity::Valid,
+        };
+        if end.verdict != verdict {
             surprises.push(format!("the ledger is {}", end.verdict));
         }
         Ok(surprises)
@@ -226,6 +274,7 @@ fn merge_commit(snapshot: &Snapshot) -> Option<String> {
 pub(super) struct End {
     pub(super) incident: IncidentId,
     pub(super) stage: Reached,
+    pub(super) closed_reason: Option<ClosedReason>,
     pub(super) pull_request: Option<u64>,
     pub(super) merge_commit: Option<String>,
     pub(super) change_digest: Option<String>,

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::super::assembly;
+use super::super::hosting::Hosting;
 use super::super::installation::Installation;
 use super::Finding;
 use crate::attest::text::shown;
 use crate::clock::{Clock as _, Millis, SystemClock};
-use crate::connector::{Access, Connector as _};
+use crate::connector::Access;
 use crate::id::ProjectId;
 use crate::onboard::{access_notes, draft_digest, replacing};
 use crate::signer::CredentialSeal;
@@ -72,22 +72,24 @@ pub(super) async fn look(installation: &Installation, offline: bool) -> Vec<Bloc
         return Vec::new();
     };
     let seal = CredentialSeal::read(&installation.configuration).ok();
+    let (hosting, mut recorder) = Hosting::of(installation);
+    let hosting = (!offline).then_some(&hosting);
     let mut blocks = Vec::new();
     for project in projects {
         let state = states.iter().find(|state| state.project == project.id);
         let seal = seal.as_ref();
-        blocks.push(one(installation, &store, &project, state, seal, offline).await);
+        blocks.push(one(hosting, &store, &project, state, seal).await);
     }
+    recorder.flush(&store, &organisation).await;
     blocks
 }
 
 async fn one(
-    installation: &Installation,
+    hosting: Option<&Hosting>,
     store: &Store,
     project: &Project,
     state: Option<&WatchState>,
     seal: Option<&CredentialSeal>,
-    offline: bool,
 ) -> Block {
     let mut block = Block {
         id: project.id.clone(),
@@ -97,7 +99,7 @@ async fn one(
         checks: Vec::new(),
     };
     if let Some(seal) = seal {
-        credential(installation, store, project, seal, offline, &mut block).await;
+        credential(hosting, store, project, seal, &mut block).await;
     }
     block.checks.extend(state.and_then(condition));
     if let Some(reason) = &project.frozen {
@@ -112,11 +114,10 @@ async fn one(
 }
 
 async fn credential(
-    installation: &Installation,
+    hosting: Option<&Hosting>,
     store: &Store,
     project: &Project,
     seal: &CredentialSeal,
-    offline: bool,
     block: &mut Block,
 ) {
     const CHECK: &str = "credential";
@@ -130,14 +131,11 @@ async fn credential(
         Ok(token) => token,
         Err(error) => return block.checks.push(failed(error.to_string())),
     };
-    if offline {
+    let Some(hosting) = hosting else {
         let found = "opens; what it may do was not asked (--offline)";
         return block.checks.push(Finding::ok(CHECK, found));
-    }
-    let number = Some(project.repository_id.clone());
-    let github = &installation.configuration.github;
-    let client = assembly::github_client();
-    let access = match assembly::github(&client, github, &project.full_name, token, number) {
+    };
+    let access = match hosting.connector_of(project, token) {
         Ok(connector) => connector.access().await.map_err(|error| error.to_string()),
         Err(reason) => Err(reason),
     };

@@ -98,11 +98,20 @@ fn investigation(record: &IncidentRecord, lines: &mut Vec<String>) {
     let snapshot = &record.snapshot;
     if let Some(reproduction) = snapshot.reproduction() {
         let text = match reproduction {
-            Reproduction::Red { command, .. } => format!("fails too: {}", command.join(" ")),
+            Reproduction::Red { command, .. } | Reproduction::Flaky { command, .. } => {
+                let times = match reproduction.tally() {
+                    Some(tally) => format!(", {tally}"),
+                    None => String::new(),
+                };
+                format!("fails too{times}: {}", command.join(" "))
+            }
             Reproduction::Green { command, .. } => format!("succeeds: {}", command.join(" ")),
             Reproduction::Unrunnable { reason } => format!("cannot be tried: {reason}"),
         };
         lines.push(entry("sandbox", &text));
+    }
+    if let Some(text) = snapshot.rerun_in_words(record.read_at) {
+        lines.push(entry("run again", &text));
     }
     if let Some(diagnosis) = snapshot.diagnosis() {
         lines.push(entry("cause", &diagnosis.cause));

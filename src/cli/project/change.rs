@@ -1,20 +1,19 @@
 //! Changing a project that is registered: its credential, its address, or that it is there.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::Args;
-use secrecy::SecretString;
 use serde_json::json;
 
+use super::super::hosting::Hosting;
 use super::super::installation::Installation;
-use super::super::{Verdict, assembly, print};
-use super::{ProjectArguments, show, token};
+use super::super::{Verdict, print};
+use super::{ProjectArguments, show};
 use crate::approve::Principal;
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
-use crate::connector::Connector;
 use crate::id::{OrganisationId, ProjectId};
+use crate::onboard::app::Recorder;
 use crate::onboard::{self, Replaced, Tending};
 use crate::signer::{CredentialSeal, system_randomness};
 use crate::store::{Project, Removal, Store};
@@ -25,9 +24,10 @@ use crate::worker::repository_folder;
 pub(in crate::cli) struct CredentialArguments {
     /// The project, as `project list` prints it.
     project: ProjectId,
-    /// The environment variable that holds the new token; it is read once and kept sealed.
+    /// The environment variable that holds the new token; it is read once and kept sealed. Without it, caretaker acts as the
+    /// configured GitHub App from now on.
     #[arg(long, value_name = "VAR")]
-    token_env: String,
+    token_env: Option<String>,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -50,37 +50,32 @@ pub(in crate::cli) struct RemoveArguments {
 }
 
 /// What tending a project needs of this installation.
-struct Means<'a> {
-    installation: &'a Installation,
+struct Means {
     store: Store,
     organisation: OrganisationId,
     seal: CredentialSeal,
     by: Principal,
+    hosting: Hosting,
+    recorder: Recorder,
 }
 
-impl<'a> Means<'a> {
-    async fn of(installation: &'a Installation) -> anyhow::Result<Self> {
+impl Means {
+    async fn of(installation: &Installation) -> anyhow::Result<Self> {
         let (store, organisation) = installation.open_database().await?;
+        let (hosting, recorder) = Hosting::of(installation);
         Ok(Self {
             seal: CredentialSeal::read(&installation.configuration)?,
             by: installation.current_user()?,
-            installation,
             store,
             organisation,
+            hosting,
+            recorder,
         })
     }
 
-    fn connect(
-        &self,
-    ) -> impl Fn(&Project, SecretString) -> Result<Arc<dyn Connector>, String> + Send + Sync + use<'a>
-    {
-        let github = &self.installation.configuration.github;
-        let client = assembly::github_client();
-        move |project, token| {
-            let number = Some(project.repository_id.clone());
-            let made = assembly::github(&client, github, &project.full_name, token, number)?;
-            Ok(Arc::new(made) as Arc<dyn Connector>)
-        }
+    /// Writes down what happened to tokens.
+    async fn record(&mut self) {
+        self.recorder.flush(&self.store, &self.organisation).await;
     }
 }
 
@@ -88,9 +83,13 @@ pub(super) async fn credential(
     installation: &Installation,
     arguments: &CredentialArguments,
 ) -> anyhow::Result<()> {
-    let token = token(installation, &arguments.token_env)?;
-    let means = Means::of(installation).await?;
-    let connect = means.connect();
+    let mut means = Means::of(installation).await?;
+    let id = &arguments.project;
+    let project = onboard::find_present(&means.store, &means.organisation, id).await?;
+    let (hosting, variable) = (means.hosting.clone(), arguments.token_env.as_deref());
+    let token = hosting.credential(installation, variable, &project.url);
+    let token = token.await?;
+    let connect = |project: &Project, token| hosting.connector_of(project, token);
     let tending = Tending {
         store: &means.store,
         organisation: &means.organisation,
@@ -101,9 +100,9 @@ pub(super) async fn credential(
     };
     let now = means.store.now().await?;
     let random = &mut system_randomness;
-    let id = &arguments.project;
-    let replaced = onboard::replace_credential(&tending, id, &token, random, now).await?;
-    print(&replaced_text(&replaced, arguments.json))
+    let replaced = onboard::replace_credential(&tending, id, &token, random, now).await;
+    means.record().await;
+    print(&replaced_text(&replaced?, arguments.json))
 }
 
 fn replaced_text(replaced: &Replaced, as_json: bool) -> String {
@@ -157,8 +156,9 @@ pub(super) async fn rename(
     installation: &Installation,
     arguments: &ProjectArguments,
 ) -> anyhow::Result<()> {
-    let means = Means::of(installation).await?;
-    let connect = means.connect();
+    let mut means = Means::of(installation).await?;
+    let hosting = means.hosting.clone();
+    let connect = |project: &Project, token| hosting.connector_of(project, token);
     let tending = Tending {
         store: &means.store,
         organisation: &means.organisation,
@@ -169,7 +169,9 @@ pub(super) async fn rename(
     };
     let now = means.store.now().await?;
     let id = &arguments.project;
-    let renamed = onboard::rename(&tending, id, &mut system_randomness, now).await?;
+    let renamed = onboard::rename(&tending, id, &mut system_randomness, now).await;
+    means.record().await;
+    let renamed = renamed?;
     let (before, after) = (&renamed.before, &renamed.after);
     if arguments.json {
         let mut document = show::summary(after);

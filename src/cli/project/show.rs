@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::words::{entry, within};
+use super::health::Standing;
 use super::watching::{Record, Watching, budget, document, this_hour};
 use super::when::{ago, length};
 use crate::attest::text::shown;
@@ -13,6 +14,8 @@ use crate::store::{Project, WatchState};
 const FINE: &str = "fine";
 /// Characters on one line.
 const WIDTH: usize = 100;
+/// Characters before the text of an entry.
+const NAME: usize = 13;
 /// What is not known.
 const UNKNOWN: &str = "-";
 
@@ -114,11 +117,14 @@ fn place(project: &Project, state: Option<&WatchState>, now: Millis) -> Vec<Stri
 }
 
 /// One project whole, with its history.
-pub(super) fn record(record: &Record, now: Millis, as_json: bool) -> String {
+pub(super) fn record(record: &Record, checks: &[Standing], now: Millis, as_json: bool) -> String {
     let Watching { project, state } = &record.watching;
     if as_json {
         let mut document = whole(project);
         document["watching"] = watch_document(state.as_ref(), now);
+        if !checks.is_empty() {
+            document["health"] = checks.iter().map(Standing::json).collect();
+        }
         let event = |event: &crate::audit::AuditRecord| json!({"at": event.at.to_string(), "kind": event.kind, "detail": event.detail});
         document["history"] = record.events.iter().map(event).collect();
         return document.to_string();
@@ -126,6 +132,7 @@ pub(super) fn record(record: &Record, now: Millis, as_json: bool) -> String {
     let mut text = about(project);
     text.push(String::new());
     text.extend(watch_text(state.as_ref(), now));
+    text.extend(checks.iter().flat_map(Standing::lines));
     if !record.events.is_empty() {
         text.push("\nhistory, newest first:".to_owned());
     }
@@ -175,7 +182,7 @@ fn about(project: &Project) -> Vec<String> {
     }
     lines
         .iter()
-        .map(|(name, value)| format!("{name:<13}{value}"))
+        .map(|(name, value)| format!("{name:<NAME$}{value}"))
         .collect()
 }
 
@@ -224,37 +231,33 @@ fn watch_text(state: Option<&WatchState>, now: Millis) -> Vec<String> {
 }
 
 fn condition_text(state: &WatchState, now: Millis) -> String {
-    let mut text = state.condition.clone();
-    if let Some(since) = state.since {
-        text.push_str(&format!(", since {} ({since})", ago(since, now)));
-    }
-    if let Some(detail) = &state.detail {
-        text.push_str(": ");
-        text.push_str(detail);
-    }
-    text
+    let since = state.since.map_or_else(String::new, |since| {
+        format!(", since {} ({since})", ago(since, now))
+    });
+    let detail = state.detail.as_ref();
+    let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
+    format!("{}{since}{detail}", state.condition)
 }
 
 fn budget_text(state: &WatchState, now: Millis) -> String {
     let budget = budget(state);
-    let mut text = match (budget.remaining, budget.limit) {
+    let left = match (budget.remaining, budget.limit) {
         (Some(remaining), Some(limit)) => {
             format!("{remaining} of {limit} requests of the credential are left")
         }
         (Some(remaining), None) => format!("{remaining} requests of the credential are left"),
         _ => "what is left of the credential's limits is not known".to_owned(),
     };
-    if let Some(resets_at) = budget.resets_at.filter(|at| *at > now) {
-        text.push_str(&format!(
-            ", anew in {}",
-            length(resets_at.0.saturating_sub(now.0))
-        ));
-    }
-    if let Some(until) = budget.paused_until.filter(|until| *until > now) {
-        let why = budget.paused_for.as_deref().unwrap_or("a limit");
-        text.push_str(&format!("; nothing is sent until {until}: {why}"));
-    }
-    text
+    let resets_at = budget.resets_at.filter(|at| *at > now);
+    let anew = resets_at.map_or_else(String::new, |at| {
+        format!(", anew in {}", length(at.0.saturating_sub(now.0)))
+    });
+    let paused_until = budget.paused_until.filter(|until| *until > now);
+    let why = budget.paused_for.as_deref().unwrap_or("a limit");
+    let paused = paused_until.map_or_else(String::new, |until| {
+        format!("; nothing is sent until {until}: {why}")
+    });
+    format!("{left}{anew}{paused}")
 }
 
 fn watch_document(state: Option<&WatchState>, now: Millis) -> Value {

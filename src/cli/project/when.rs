@@ -10,11 +10,14 @@ const DAY: i64 = 24 * HOUR;
 /// A length of time in its largest whole unit: `12 s`, `3 min`, `2 h`, `40 d`.
 pub(super) fn length(millis: i64) -> String {
     let millis = millis.max(0);
-    let (unit, word) = match millis {
-        ..MINUTE => (SECOND, "s"),
-        ..HOUR => (MINUTE, "min"),
-        ..DAY => (HOUR, "h"),
-        _ => (DAY, "d"),
+    let (unit, word) = if millis < MINUTE {
+        (SECOND, "s")
+    } else if millis < HOUR {
+        (MINUTE, "min")
+    } else if millis < DAY {
+        (HOUR, "h")
+    } else {
+        (DAY, "d")
     };
     format!("{} {word}", millis / unit)
 }

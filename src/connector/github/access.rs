@@ -14,6 +14,8 @@ use url::Url;
 
 use super::answer::{decoded, refusal};
 use super::api::Api;
+use super::app::{Permissions, of_app};
+use super::credential::Grant;
 use super::options::is_loopback;
 use super::path::branch_tail;
 use super::transport::{Answer, chain, http_client};
@@ -131,6 +133,12 @@ pub(super) async fn access(api: &Api, form: Form) -> Result<Access, ConnectorErr
         }
         (Err(error), _) => return Err(error),
     };
+    let granted = api.caller.credential().granted().await?;
+    if let Some(grant) = granted {
+        of_grant(&mut access, grant);
+        // What the repository says of a user's rights says nothing of an installation's.
+        return Ok(access);
+    }
     match (form, scopes) {
         (Form::Classic, Some(scopes)) => of_scopes(&mut access, scopes, seen.private),
         (Form::FineGrained, _) => of_probes(api, &mut access, &seen).await?,
@@ -173,6 +181,23 @@ fn of_scopes(access: &mut Access, scopes: Vec<String>, private: Option<bool>) {
     let beyond = |scope: &&String| scope.as_str() != needed && !part(scope);
     access.unneeded = scopes.iter().filter(beyond).cloned().collect();
     access.granted = Some(scopes);
+}
+
+/// What an installation lacks and what it may do beyond: told by the provider, and for each token taken from it again.
+fn of_grant(access: &mut Access, grant: Grant) {
+    let listed = |permissions: &Permissions| {
+        let each = permissions.iter();
+        each.map(|(name, level)| format!("{name}:{}", level.word()))
+            .collect()
+    };
+    let may = &grant.permissions;
+    access.granted = Some(listed(may));
+    access.missing = listed(&of_app(false).beyond(may));
+    access.unneeded = listed(&may.beyond(&of_app(true)));
+    // The token that asked ends within the hour; what it comes from does not.
+    access.expires_at = None;
+    let page = grant.page;
+    access.changed_at = Some(page.unwrap_or_else(|| "the installation's page".to_owned()));
 }
 
 /// What a fine-grained token lacks, as far as reads show it.

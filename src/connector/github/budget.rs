@@ -244,8 +244,8 @@ impl Budget {
             self.minute_is_spent(errand, cost),
             self.content_is_spent(cost),
         ];
-        // Break it: let the first of them decide; `admitted_is_never_more_than_allowed_in_any_window` still holds, but whoever
-        // comes back then is sent away again.
+        // The latest decides: whoever comes back at an earlier one would be sent away again.
+        // Break it: leave one of them out; `admitted_is_never_more_than_allowed_in_any_window` then fails.
         if let Some(wait) = waits.into_iter().flatten().max_by_key(|wait| wait.until) {
             return Admission::Wait(wait);
         }
@@ -274,16 +274,14 @@ impl Budget {
             }
         }
         self.hear(now, heard);
-        match &heard.limited {
-            Some(limited) => Some(self.stop(now, limited)),
-            None => {
-                if heard.success && self.paused(now).is_none() {
-                    self.strikes = 0;
-                    self.pause = None;
-                }
-                None
-            }
+        if let Some(limited) = &heard.limited {
+            return Some(self.stop(now, limited));
         }
+        if heard.success && self.paused(now).is_none() {
+            self.strikes = 0;
+            self.pause = None;
+        }
+        None
     }
 
     /// The answer never came. What was booked stays booked: the request may have arrived.

@@ -21,6 +21,8 @@ use super::etags::{Kept, Key};
 use super::transport::{API_VERSION, Answer, Broken, MEDIA_TYPE, Outgoing, begun, complete};
 use crate::connector::{ConnectorError, Usage};
 
+/// How long ending a token may hold up whoever waits for the answer of its task.
+const RELEASE: Duration = Duration::from_secs(5);
 /// How often a read that came to nothing is sent again.
 const REPEATS: u32 = 2;
 /// The longest pause before it is, in milliseconds; a quarter of it before the first time.
@@ -128,6 +130,11 @@ impl Caller {
 
     pub(super) fn deadline(&self) -> Duration {
         self.deadline
+    }
+
+    /// The credential.
+    pub(super) fn credential(&self) -> &dyn TokenSource {
+        &*self.credential
     }
 
     /// A token for git.
@@ -255,7 +262,7 @@ impl Caller {
             path,
             body,
         };
-        self.within(async {
+        let answered = self.within(async {
             let answer = self.once(request, &token, None).await?;
             if answer.status != StatusCode::UNAUTHORIZED {
                 return Ok(answer);
@@ -267,8 +274,28 @@ impl Caller {
             }
             let token = self.credential.token(task, self.deadline).await?;
             self.once(request, &token, None).await
-        })
-        .await
+        });
+        let answered = answered.await;
+        if task == Use::Execute {
+            // Break it: leave this out; `worker::acting_as_app::a_fix_is_merged_by_the_app_and_the_token_that_merged_it_ends` then fails.
+            self.release(&token).await;
+        }
+        answered
+    }
+
+    /// Ends a token whose task is done, whatever came of it. What keeps it from ending is no fault of the task.
+    async fn release(&self, token: &IssuedToken) {
+        let released = tokio::time::timeout(RELEASE, self.credential.release(token)).await;
+        let reason = match released {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {} s", RELEASE.as_secs()),
+        };
+        tracing::warn!(
+            fingerprint = token.fingerprint,
+            %reason,
+            "a token whose task is done could not be ended; it ends by itself within the hour"
+        );
     }
 
     /// Asks for something that may be large: the head of the answer, with the rest still to come, or a whole answer when it is

@@ -53,6 +53,7 @@ pub struct IssuedToken {
 impl IssuedToken {
     /// A token with its fingerprint.
     pub fn new(secret: SecretString, expires_at: Option<Millis>) -> Self {
+        // Break it: take the token itself; `the_history_shows_every_token_and_the_database_holds_none` then fails.
         let digest = Sha256Digest::of(secret.expose_secret().as_bytes());
         let fingerprint = hex::encode(digest.as_bytes().get(..8).unwrap_or_default());
         Self {
@@ -166,15 +167,15 @@ pub enum TokenError {
     },
     /// The installation does not include the repository.
     #[error(
-        "{action}: installation {installation} does not reach repository number {repository} ({reason}); add the repository on the installation's page"
+        "{action}: installation {installation} does not reach {repository} ({reason}); add the repository on the installation's page"
     )]
     OutOfReach {
         /// What was being done.
         action: String,
         /// Its number.
         installation: u64,
-        /// The repository's number.
-        repository: u64,
+        /// The repository, by its number or its name.
+        repository: String,
         /// The provider's words.
         reason: String,
     },
@@ -230,6 +231,15 @@ impl From<TokenError> for ConnectorError {
     }
 }
 
+/// What an owner granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// Each permission with how much of it.
+    pub permissions: Permissions,
+    /// The page where its owner sees and changes it.
+    pub page: Option<String>,
+}
+
 /// Hands out tokens for one repository.
 #[async_trait]
 pub trait TokenSource: Send + Sync {
@@ -245,6 +255,14 @@ pub trait TokenSource: Send + Sync {
 
     /// The budget that its calls are taken from; never a token.
     fn identity(&self) -> CredentialIdentity;
+
+    /// What the provider says that tokens from here may do in all, asked now; `None` when it says so of a token only.
+    ///
+    /// # Errors
+    /// The provider cannot be asked, or lets nothing be done: see [`TokenError`].
+    async fn granted(&self) -> Result<Option<Grant>, TokenError> {
+        Ok(None)
+    }
 
     /// A token of the older, short form in place of this one, for a git server that answers 404 to the long form; `None` when
     /// it has no other form, and the 404 means what it says. To be asked once a git operation.

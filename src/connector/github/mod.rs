@@ -45,10 +45,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use self::answer::{decoded, nonsense, required};
+use self::answer::{decoded, required};
 use self::api::Api;
 use self::budget::Errand;
-use self::credential::Use;
+use self::credential::{IssuedToken, Use};
 use super::{
     Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
     RepositoryView, RunView, RunsPage, Usage, WorkflowView,
@@ -61,7 +61,15 @@ use crate::id::ExecutionId;
 use crate::reconcile::{LandedView, LiveView};
 
 /// How long a token must last that git is given: a fetch of a large repository takes its time.
-const GIT_TOKEN_LASTS: Duration = Duration::from_secs(15 * 60);
+const GIT_TOKEN_LASTS: Duration = Duration::from_mins(15);
+
+/// What git's token is for.
+const fn git_task(purpose: GitUse) -> Use {
+    match purpose {
+        GitUse::Fetch => Use::Read,
+        GitUse::Push => Use::Propose,
+    }
+}
 
 /// One repository on GitHub with the credential that acts there.
 pub struct GithubConnector {
@@ -104,10 +112,7 @@ impl Connector for GithubConnector {
 
     async fn git_remote(&self, purpose: GitUse) -> Result<GitRemote, ConnectorError> {
         let setting = &self.api.setting;
-        let task = match purpose {
-            GitUse::Fetch => Use::Read,
-            GitUse::Push => Use::Propose,
-        };
+        let task = git_task(purpose);
         let token = if setting.git_over_http {
             let token = self.api.caller.token(task, GIT_TOKEN_LASTS).await?;
             Some(token.secret)
@@ -118,6 +123,25 @@ impl Connector for GithubConnector {
             url: format!("{}/{}.git", setting.git_text, self.api.full_name()),
             token,
         })
+    }
+
+    async fn git_remote_instead(
+        &self,
+        refused: &GitRemote,
+        purpose: GitUse,
+    ) -> Result<Option<GitRemote>, ConnectorError> {
+        let Some(token) = refused.token.clone() else {
+            return Ok(None);
+        };
+        let (token, task) = (IssuedToken::new(token, None), git_task(purpose));
+        let credential = self.api.caller.credential();
+        let other = credential
+            .compatible_token(&token, task, GIT_TOKEN_LASTS)
+            .await?;
+        Ok(other.map(|token| GitRemote {
+            url: refused.url.clone(),
+            token: Some(token.secret),
+        }))
     }
 
     fn usage(&self) -> Usage {
@@ -131,13 +155,10 @@ impl Connector for GithubConnector {
 
     async fn repository(&self) -> Result<RepositoryView, ConnectorError> {
         let action = format!("reading repository {}", self.api.full_name());
-        let registered = self.api.registered_number();
         let path = self.api.registered_path();
         let understand = |answer: &transport::Answer| {
+            // That it is the registered one is compared where it is asked for.
             let found = described(&action, decoded(&action, &answer.body)?)?;
-            if registered.is_some_and(|number| number.to_string() != found.id) {
-                return Err(nonsense(&action, "it is about another repository"));
-            }
             Ok((found, std::mem::size_of::<RepositoryView>()))
         };
         match self.api.watched(&action, &path, understand).await? {

@@ -75,6 +75,19 @@ pub enum GithubSetupError {
         "setting up the GitHub connector: the token is empty or has spaces, line ends or other characters that a header cannot carry; set its variable to the token alone"
     )]
     Token,
+    /// The text of an installation that names none.
+    #[error(
+        "setting up the GitHub connector: the stored credential names no installation of an App; replace it with `caretaker project credential`"
+    )]
+    Installation,
+    /// A project that acts as an installation of an App, while none is configured.
+    #[error(
+        "setting up the GitHub connector: the project acts as installation {installation} of a GitHub App, and github.app is not configured; configure the App again, or give the project a token with `caretaker project credential`"
+    )]
+    NoApp {
+        /// Its number.
+        installation: u64,
+    },
     /// A repository number that is none.
     #[error(
         "setting up the GitHub connector: {found:?} is not the number of a repository; register the project again"

@@ -2,9 +2,11 @@
 
 use serde_json::json;
 
+use super::super::Profile;
 use super::super::render;
-use super::super::state::{Grant, Shared, TOKEN_OWNER};
-use super::{Answer, Call, Credentials, RATE_LIMIT, Refusal, Reply};
+use super::super::state::{Grant, Shared, Standing, TOKEN_OWNER};
+use super::headers::{ENTERPRISE_VERSION, standing};
+use super::{Answer, Call, Credentials, Refusal, Reply};
 
 /// `GET /user`
 pub(crate) fn user(shared: &Shared, call: &Call) -> Answer {
@@ -20,19 +22,28 @@ pub(crate) fn user(shared: &Shared, call: &Call) -> Answer {
 }
 
 /// `GET /rate_limit`: costs nothing.
-pub(crate) fn rate_limit(shared: &Shared) -> Reply {
-    let used = shared.spend(0);
-    let reset = (shared.now)() + 3_600;
-    let core = json!({"limit": RATE_LIMIT, "used": used, "remaining": RATE_LIMIT - used, "reset": reset, "resource": "core"});
+pub(crate) fn rate_limit(shared: &Shared, call: &Call) -> Answer {
+    if shared.profile == Profile::EnterpriseServer {
+        return Err(Refusal::new(404, "Rate limiting is not enabled."));
+    }
+    let Standing { limit, used, reset } = standing(shared, call, 0);
+    let remaining = limit.saturating_sub(used);
+    let core = json!({"limit": limit, "used": used, "remaining": remaining, "reset": reset, "resource": "core"});
     let search =
         json!({"limit": 30, "used": 0, "remaining": 30, "reset": reset, "resource": "search"});
-    Reply::ok(json!({"resources": {"core": core, "search": search}, "rate": core}))
+    let mut body = json!({"resources": {"core": core, "search": search}});
+    if call.is_old_version() {
+        body["rate"] = core;
+    }
+    Ok(Reply::ok(body))
 }
 
 /// `GET /meta`
 pub(crate) fn meta(shared: &Shared) -> Reply {
     let host = shared.url.trim_start_matches("http://");
-    Reply::ok(
-        json!({"verifiable_password_authentication": false, "api": ["127.0.0.1/32"], "git": ["127.0.0.1/32"], "domains": {"website": [host]}}),
-    )
+    let mut body = json!({"verifiable_password_authentication": false, "api": ["127.0.0.1/32"], "git": ["127.0.0.1/32"], "domains": {"website": [host]}});
+    if shared.profile == Profile::EnterpriseServer {
+        body["installed_version"] = json!(ENTERPRISE_VERSION);
+    }
+    Reply::ok(body)
 }

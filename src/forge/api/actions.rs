@@ -194,6 +194,7 @@ pub(crate) fn rerun_failed(scene: Scene<'_>, run: &str) -> Answer {
         .repository
         .next_attempt(&mut state, id)
         .ok_or_else(unfinished)?;
+    scene.repository.tell_run(&state, id, "requested")?;
     Ok(Reply::json(201, serde_json::json!({})))
 }
 

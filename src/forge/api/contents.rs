@@ -153,13 +153,13 @@ impl Place<'_> {
             Some(path) if !path.is_empty() => git.entry(commit, &path)?,
             _ => None,
         };
-        match followed.filter(|entry| entry.kind == "blob" && entry.mode != "120000") {
-            Some(file) => self.file(&file),
-            None => {
-                let mut value = self.common(self.path, "symlink", entry);
-                value["target"] = json!(target);
-                Ok(Reply::ok(value))
-            }
+        if let Some(file) = followed.filter(|entry| entry.kind == "blob" && entry.mode != "120000")
+        {
+            self.file(&file)
+        } else {
+            let mut value = self.common(self.path, "symlink", entry);
+            value["target"] = json!(target);
+            Ok(Reply::ok(value))
         }
     }
 

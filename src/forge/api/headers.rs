@@ -2,9 +2,13 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::super::state::{Grant, Shared};
+use super::super::Profile;
+use super::super::state::{Grant, Shared, Standing};
 use super::super::time::rfc3339;
-use super::{API_VERSION, Body, Call, Credentials, RATE_LIMIT, Reply, permissions};
+use super::{Body, Call, Credentials, RATE_LIMIT, Reply, limits, permissions};
+
+/// What an Enterprise Server says it is.
+pub(crate) const ENTERPRISE_VERSION: &str = "3.19.0";
 
 /// Rate limit, permissions, media type, request id and `ETag`; and 304 where the client has this very answer.
 pub(crate) fn complete(shared: &Shared, call: &Call, reply: Reply) -> Reply {
@@ -34,20 +38,48 @@ pub(crate) fn complete(shared: &Shared, call: &Call, reply: Reply) -> Reply {
             .segments
             .first()
             .is_some_and(|first| first == "rate_limit");
-    let used = shared.spend(u64::from(!free));
+    if reply.status == 304 && shared.meter.counts() {
+        shared.meter.refund(&limits::account(call));
+    }
+    if shared.profile != Profile::EnterpriseServer {
+        let standing = standing(shared, call, u64::from(!free));
+        reply.headers.extend([
+            ("x-ratelimit-limit", standing.limit.to_string()),
+            (
+                "x-ratelimit-remaining",
+                standing.limit.saturating_sub(standing.used).to_string(),
+            ),
+            ("x-ratelimit-used", standing.used.to_string()),
+            ("x-ratelimit-reset", standing.reset.to_string()),
+            ("x-ratelimit-resource", "core".to_owned()),
+        ]);
+    }
     let request = shared.ids.next();
     reply.headers.extend([
-        ("x-ratelimit-limit", RATE_LIMIT.to_string()),
-        ("x-ratelimit-remaining", (RATE_LIMIT - used).to_string()),
-        ("x-ratelimit-used", used.to_string()),
-        ("x-ratelimit-reset", ((shared.now)() + 3_600).to_string()),
-        ("x-ratelimit-resource", "core".to_owned()),
         ("x-github-media-type", "github.v3; format=json".to_owned()),
-        ("x-github-api-version-selected", API_VERSION.to_owned()),
+        ("x-github-api-version-selected", call.version.to_owned()),
         ("x-github-request-id", format!("FORGE:{request:X}")),
     ]);
+    if shared.profile == Profile::EnterpriseServer {
+        let version = ("x-github-enterprise-version", ENTERPRISE_VERSION.to_owned());
+        reply.headers.push(version);
+    }
     reply.headers.extend(permission_headers(call));
     reply
+}
+
+/// Where the credential stands with the primary limit. Without one, all credentials share a counter that never runs dry.
+pub(crate) fn standing(shared: &Shared, call: &Call, spent: u64) -> Standing {
+    let now = (shared.now)();
+    let used = shared.spend(spent);
+    shared
+        .meter
+        .standing(&limits::account(call), now)
+        .unwrap_or(Standing {
+            limit: RATE_LIMIT,
+            used,
+            reset: now + 3_600,
+        })
 }
 
 /// GitHub's `ETag`s differ from token to token: whoever changes the token fetches everything again.

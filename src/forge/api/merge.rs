@@ -117,6 +117,7 @@ pub(crate) fn land(
             base_before: tip,
         });
     }
+    repository.tell_pull(state, number, "closed", request.by, json!({}))?;
     if state.delete_branch_on_merge {
         repository
             .git

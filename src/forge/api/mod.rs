@@ -8,8 +8,10 @@ mod checks;
 mod compare;
 mod contents;
 mod conversation;
+mod deliveries;
 mod guards;
 mod headers;
+mod limits;
 mod merge;
 mod objects;
 mod paging;
@@ -27,6 +29,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use serde_json::{Map, Value, json};
 
+use super::Profile;
 use super::error::ForgeError;
 use super::state::{App, KeptAnswer, RepositoryState, Shared, Token};
 
@@ -37,8 +40,10 @@ pub(crate) use permissions::{Level, allows};
 pub(crate) use pulls::{retarget, set_open};
 use routes::Scene;
 
-/// The only API version this forge speaks.
-const API_VERSION: &str = "2022-11-28";
+/// The API version that answers have where neither profile nor request say otherwise.
+const OLD_VERSION: &str = "2022-11-28";
+/// The version that lacks a pull request's `merge_commit_sha` and `assignee` and the limits' `rate`.
+const NEW_VERSION: &str = "2026-03-10";
 const DOCUMENTATION: &str = "https://docs.github.com/rest";
 /// Requests an hour, as for a small installation.
 pub(crate) const RATE_LIMIT: u64 = 5_000;
@@ -54,9 +59,16 @@ pub(crate) struct Call {
     pub(crate) query: Vec<(String, String)>,
     pub(crate) accept: String,
     pub(crate) if_none_match: Option<String>,
+    /// The API version that the request names.
     pub(crate) api_version: Option<String>,
+    /// The API version of the answer.
+    pub(crate) version: &'static str,
     pub(crate) has_user_agent: bool,
     pub(crate) credentials: Credentials,
+    /// The path as it was sent.
+    pub(crate) path: String,
+    /// How many requests of this credential were under way when it arrived, with itself.
+    pub(crate) together: u64,
     /// The wish for a form of installation tokens.
     pub(crate) stateless_token: Option<String>,
     pub(crate) body: Vec<u8>,
@@ -97,6 +109,9 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) message: String,
     pub(crate) errors: Vec<Value>,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// Where GitHub explains it.
+    pub(crate) documentation: &'static str,
 }
 
 /// What every route gives.
@@ -149,6 +164,8 @@ impl Refusal {
             status,
             message: message.into(),
             errors: Vec::new(),
+            headers: Vec::new(),
+            documentation: DOCUMENTATION,
         }
     }
 
@@ -175,11 +192,14 @@ impl Refusal {
     }
 
     fn reply(&self) -> Reply {
-        let mut body = json!({"message": self.message, "documentation_url": DOCUMENTATION, "status": self.status.to_string()});
+        let mut body = json!({"message": self.message, "documentation_url": self.documentation, "status": self.status.to_string()});
         if !self.errors.is_empty() {
             body["errors"] = Value::Array(self.errors.clone());
         }
-        Reply::json(self.status, body)
+        Reply {
+            headers: self.headers.clone(),
+            ..Reply::json(self.status, body)
+        }
     }
 }
 
@@ -193,7 +213,7 @@ impl From<ForgeError> for Refusal {
 impl Call {
     /// Whether it is answered in API version 2022-11-28.
     pub(crate) fn is_old_version(&self) -> bool {
-        true
+        self.version == OLD_VERSION
     }
 
     /// The parts of the path behind a repository; `None` for everything else.
@@ -270,7 +290,8 @@ pub(crate) fn kept(
     state: &RepositoryState,
     render: impl FnOnce() -> Answer,
 ) -> Answer {
-    let request = format!("{:?}", (&scene.call.segments, &scene.call.query));
+    let call = scene.call;
+    let request = format!("{:?}", (&call.segments, &call.query, call.version));
     let answers = &scene.repository.answers;
     let reply = |kept: KeptAnswer| Reply {
         status: 200,
@@ -294,14 +315,83 @@ pub(crate) fn kept(
 
 /// Answers one request to the API.
 pub(crate) fn answer(shared: &Shared, call: &Call) -> Reply {
-    let reply = admitted(call)
+    let reply = admitted(shared, call)
+        .and_then(|()| limits::charge(shared, call))
         .and_then(|()| routes::route(shared, call))
         .unwrap_or_else(|refusal| refusal.reply());
+    let reply = distorted(shared, call, renewed(call, reply));
     headers::complete(shared, call, reply)
 }
 
+/// The answer with what a test changed about it.
+fn distorted(shared: &Shared, call: &Call, reply: Reply) -> Reply {
+    let whole = || match &reply.body {
+        Body::Json(value) => value.clone(),
+        Body::Text(text, _) => serde_json::from_slice(text).unwrap_or_default(),
+        Body::Nothing | Body::Raw(_) => Value::Null,
+    };
+    if !matches!(reply.body, Body::Json(_) | Body::Text(..)) {
+        return reply;
+    }
+    match shared.traffic.distorted(&call.method, &call.path, whole) {
+        None => reply,
+        Some(changed) => Reply {
+            body: Body::Json(changed),
+            ..reply
+        },
+    }
+}
+
+/// The API versions that a forge speaks, its usual one first.
+fn supported(profile: Profile) -> &'static [&'static str] {
+    match profile {
+        Profile::Github20221128 => &[OLD_VERSION, NEW_VERSION],
+        Profile::Github20260310 => &[NEW_VERSION, OLD_VERSION],
+        Profile::EnterpriseServer => &[OLD_VERSION],
+    }
+}
+
+/// The version in which a request that names this one is answered.
+pub(crate) fn version_for(profile: Profile, named: Option<&str>) -> &'static str {
+    let versions = supported(profile);
+    versions
+        .iter()
+        .find(|version| Some(**version) == named)
+        .or(versions.first())
+        .copied()
+        .unwrap_or(OLD_VERSION)
+}
+
+/// The answer without what the newer API version dropped.
+fn renewed(call: &Call, reply: Reply) -> Reply {
+    match reply.body {
+        Body::Json(mut value) if !call.is_old_version() => {
+            drop_members(&mut value);
+            Reply {
+                body: Body::Json(value),
+                ..reply
+            }
+        }
+        _ => reply,
+    }
+}
+
+/// Takes `merge_commit_sha` and `assignee` out of every pull request inside.
+fn drop_members(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(drop_members),
+        Value::Object(members) => {
+            if members.remove("merge_commit_sha").is_some() {
+                members.remove("assignee");
+            }
+            members.values_mut().for_each(drop_members);
+        }
+        _ => {}
+    }
+}
+
 /// What GitHub checks before it looks at the path.
-fn admitted(call: &Call) -> Result<(), Refusal> {
+fn admitted(shared: &Shared, call: &Call) -> Result<(), Refusal> {
     if !call.has_user_agent {
         return Err(Refusal::new(
             403,
@@ -311,12 +401,13 @@ fn admitted(call: &Call) -> Result<(), Refusal> {
     if let Some(version) = call
         .api_version
         .as_deref()
-        .filter(|version| *version != API_VERSION)
+        .filter(|version| *version != call.version)
     {
+        let supported = supported(shared.profile).join(", ");
         return Err(Refusal::new(
             400,
             format!(
-                "\"{version}\" is not a supported version of the REST API. The supported versions are: {API_VERSION}"
+                "\"{version}\" is not a supported version of the REST API. The supported versions are: {supported}"
             ),
         ));
     }

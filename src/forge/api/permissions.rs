@@ -27,14 +27,11 @@ pub(crate) fn needs(method: &str, rest: &[&str]) -> Option<&'static [Need]> {
 
 fn reading(rest: &[&str]) -> Option<&'static [Need]> {
     Some(match rest {
-        [] | ["rules", "branches", ..] | ["rulesets", ..] | ["installation"] => {
-            &[("metadata", Level::Read)]
-        }
-        ["collaborators", _, "permission"] => &[("metadata", Level::Read)],
+        [] | ["rules", "branches", ..] | ["rulesets", ..] => &[("metadata", Level::Read)],
         ["branches", _, .., "protection"] => &[("administration", Level::Read)],
-        ["commits", _, .., "check-runs" | "check-suites"]
-        | ["check-runs", ..]
-        | ["check-suites", ..] => &[("checks", Level::Read)],
+        ["commits", _, .., "check-runs" | "check-suites"] | ["check-runs" | "check-suites", ..] => {
+            &[("checks", Level::Read)]
+        }
         ["commits", _, .., "status"] => &[("statuses", Level::Read)],
         [
             "branches" | "git" | "commits" | "compare" | "contents",

@@ -1,9 +1,11 @@
 //! Pull requests: create, list, show, change.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::super::render;
-use super::super::state::{PullRequest, PullState, Repository, RepositoryState, TOKEN_OWNER};
+use super::super::state::{
+    PERSON, PullRequest, PullState, Repository, RepositoryState, TOKEN_OWNER,
+};
 use super::conversation::TEXT_LIMIT;
 use super::routes::Scene;
 use super::{Answer, Refusal, Reply, flag, required_text, text};
@@ -158,6 +160,9 @@ pub(crate) fn create(scene: Scene<'_>) -> Answer {
     let head_sha = pull.head_sha.clone();
     state.pulls.push(pull);
     scene.repository.play_ci(&mut state, &head_sha);
+    scene
+        .repository
+        .tell_pull(&state, number, "opened", TOKEN_OWNER, json!({}))?;
     let body = whole(scene, &state, number)?;
     let location = body["url"].as_str().unwrap_or_default().to_owned();
     Ok(Reply::json(201, body).with("location", location))
@@ -237,12 +242,23 @@ pub(crate) fn change(scene: Scene<'_>, number: &str) -> Answer {
     if let Some(new_state) = new_state {
         set_open(scene.repository, &mut state, number, &new_state)?;
     }
+    let mut changes = json!({});
     if let Some(pull) = state.pull_mut(number) {
         pull.updated_at = (scene.shared.now)();
+        if title.as_ref().is_some_and(|title| *title != pull.title) {
+            changes["title"] = json!({"from": pull.title});
+        }
         pull.title = title.unwrap_or_else(|| pull.title.clone());
         if object.contains_key("body") {
+            changes["body"] = json!({"from": pull.body.clone().unwrap_or_default()});
             pull.body = body;
         }
+    }
+    if changes != json!({}) {
+        let more = json!({"changes": changes});
+        scene
+            .repository
+            .tell_pull(&state, number, "edited", TOKEN_OWNER, more)?;
     }
     Ok(Reply::ok(whole(scene, &state, number)?))
 }
@@ -265,9 +281,12 @@ pub(crate) fn retarget(
             "Cannot change the base branch of a closed pull request.",
         ));
     }
+    let from = json!({"ref": {"from": pull.base_ref}, "sha": {"from": pull.base_sha.as_str()}});
     base.clone_into(&mut pull.base_ref);
     pull.base_sha = tip;
     pull.updated_at = (repository.now)();
+    let more = json!({"changes": {"base": from}});
+    repository.tell_pull(state, number, "edited", PERSON, more)?;
     Ok(())
 }
 
@@ -283,6 +302,7 @@ pub(crate) fn set_open(
         .and_then(|pull| state.tip(&pull.head_ref))
         .cloned();
     let pull = state.pull_mut(number).ok_or_else(Refusal::not_found)?;
+    let was_open = pull.is_open();
     match (wanted, &pull.state) {
         ("closed", PullState::Open) => {
             pull.state = PullState::Closed {
@@ -310,6 +330,11 @@ pub(crate) fn set_open(
             ));
         }
         _ => return Err(Refusal::invalid_field("PullRequest", "state", "invalid")),
+    }
+    let is_open = pull.is_open();
+    if is_open != was_open {
+        let action = if is_open { "reopened" } else { "closed" };
+        repository.tell_pull(state, number, action, PERSON, json!({}))?;
     }
     Ok(())
 }

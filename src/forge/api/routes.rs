@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::encoding::percent_encoded_path;
 use super::super::state::{Grant, Location, Repository, Shared, Token};
+use super::deliveries::{Hooks, of_app};
 use super::{
     Answer, Call, Credentials, Refusal, Reply, account, actions, apps, checks, compare, contents,
     conversation, guards, merge, objects, permissions, pull_files, pulls, references, repositories,
@@ -18,25 +19,42 @@ pub(crate) struct Scene<'a> {
     pub(crate) call: &'a Call,
 }
 
+impl<'a> Scene<'a> {
+    fn hooks(self, hook: &'a str) -> Hooks<'a> {
+        Hooks {
+            shared: self.shared,
+            call: self.call,
+            of: Some((self.repository.id, hook)),
+        }
+    }
+}
+
 /// Finds the route and answers.
 pub(crate) fn route(shared: &Shared, call: &Call) -> Answer {
     let segments: Vec<&str> = call.segments.iter().map(String::as_str).collect();
     match (call.method.as_str(), segments.as_slice()) {
         ("GET", ["user"]) => account::user(shared, call),
-        ("GET", ["rate_limit"]) => Ok(account::rate_limit(shared)),
+        ("GET", ["rate_limit"]) => account::rate_limit(shared, call),
         ("GET", ["meta"]) => Ok(account::meta(shared)),
         ("GET", ["app"]) => apps::app(shared, call),
         ("GET", ["app", "installations", id]) => apps::installation(shared, call, id),
         ("POST", ["app", "installations", id, "access_tokens"]) => {
             apps::create_token(shared, call, id)
         }
+        ("GET", ["app", "hook", "deliveries"]) => of_app(shared, call)?.list(),
+        ("GET", ["app", "hook", "deliveries", id]) => of_app(shared, call)?.show(id),
+        ("POST", ["app", "hook", "deliveries", id, "attempts"]) => of_app(shared, call)?.repeat(id),
         ("GET", ["installation", "repositories"]) => apps::repositories(shared, call),
         ("DELETE", ["installation", "token"]) => apps::revoke(shared, call),
         ("POST", ["app-manifests", code, "conversions"]) => apps::convert(shared, code),
         (_, ["repos", owner, name, rest @ ..]) => match shared.locate(owner, name) {
             Location::Here(repository) => within(shared, &repository, call, rest),
             Location::Moved(repository) => {
-                visible(shared, &repository, call)?;
+                if rest == ["installation"] {
+                    apps::repository_installation(shared, call, &repository)?;
+                } else {
+                    visible(shared, &repository, call)?;
+                }
                 Ok(moved(shared, &repository, call, rest))
             }
             Location::Nowhere => Err(Refusal::not_found()),
@@ -135,6 +153,8 @@ fn read(scene: Scene<'_>, rest: &[&str]) -> Answer {
         }
         ["rulesets"] => guards::rulesets(scene),
         ["rulesets", id] => guards::ruleset(scene, id),
+        ["hooks", hook, "deliveries"] => scene.hooks(hook).list(),
+        ["hooks", hook, "deliveries", id] => scene.hooks(hook).show(id),
         ["contents", path @ ..] => contents::show(scene, &path.join("/")),
         ["git", "ref", name @ ..] => references::one(scene, &name.join("/")),
         ["git", "matching-refs", prefix @ ..] => references::matching(scene, &prefix.join("/")),
@@ -184,6 +204,7 @@ fn write(scene: Scene<'_>, rest: &[&str]) -> Answer {
         ("POST", ["actions", "runs", run, "rerun-failed-jobs"]) => {
             actions::rerun_failed(scene, run)
         }
+        ("POST", ["hooks", hook, "deliveries", id, "attempts"]) => scene.hooks(hook).repeat(id),
         ("POST", ["statuses", sha]) => checks::create_status(scene, sha),
         _ => Err(Refusal::not_found()),
     }

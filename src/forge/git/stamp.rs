@@ -26,6 +26,10 @@ struct Look {
 impl Git {
     /// The stamp of the references as they are now. `None` where something changed so lately that an equal stamp would not
     /// prove that nothing changed since, and where the folder cannot be read: git is to be asked then.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "times of files are compared with the clock that made them"
+    )]
     pub(crate) fn reference_stamp(&self) -> Option<ReferenceStamp> {
         let mut look = Look {
             hasher: DefaultHasher::new(),

@@ -257,7 +257,12 @@ impl RepositoryHandle {
 
     /// Archives the repository, or takes it back.
     pub fn set_archived(&self, archived: bool) -> Result<(), ForgeError> {
-        self.change(|state| state.archived = archived)
+        let mut state = self.repository.current()?;
+        state.archived = archived;
+        let action = if archived { "archived" } else { "unarchived" };
+        self.repository
+            .tell_repository(&state, action, &serde_json::Value::Null);
+        Ok(())
     }
 
     /// Whether heads of pull requests get a successful check run by themselves from now on.

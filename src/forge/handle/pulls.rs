@@ -105,17 +105,25 @@ impl RepositoryHandle {
 
     /// A person makes a draft of a pull request.
     pub fn convert_to_draft(&self, number: u64) -> Result<(), ForgeError> {
-        self.change_pull(number, |pull| pull.draft = true)
+        self.change_pull(number, |pull| pull.draft = true)?;
+        self.tell_pull(number, "converted_to_draft")
     }
 
     /// A person declares a draft ready.
     pub fn mark_ready(&self, number: u64) -> Result<(), ForgeError> {
-        self.change_pull(number, |pull| pull.draft = false)
+        self.change_pull(number, |pull| pull.draft = false)?;
+        self.tell_pull(number, "ready_for_review")
     }
 
     /// A person asks for the merge as soon as it is possible; this forge only says so and never does it.
     pub fn enable_auto_merge(&self, number: u64) -> Result<(), ForgeError> {
         self.change_pull(number, |pull| pull.auto_merge = true)
+    }
+
+    fn tell_pull(&self, number: u64, action: &'static str) -> Result<(), ForgeError> {
+        let state = self.repository.current()?;
+        self.repository
+            .tell_pull(&state, number, action, PERSON, serde_json::json!({}))
     }
 
     fn change_pull(

@@ -91,6 +91,7 @@ impl RepositoryHandle {
             .into_iter()
             .map(|job| repository.job(job, now))
             .collect();
+        let completed = run.status == "completed";
         let first = Attempt {
             number: 1,
             status: run.status,
@@ -133,6 +134,10 @@ impl RepositoryHandle {
             created_at: now,
             attempts: vec![first],
         });
+        repository.tell_run(&state, id, "requested")?;
+        if completed {
+            repository.tell_run(&state, id, "completed")?;
+        }
         Ok(id)
     }
 
@@ -143,9 +148,12 @@ impl RepositoryHandle {
             act: format!("running run {run} again"),
             reason: "there is no such completed run".to_owned(),
         };
-        self.repository
+        let number = self
+            .repository
             .next_attempt(&mut state, run)
-            .ok_or_else(refused)
+            .ok_or_else(refused)?;
+        self.repository.tell_run(&state, run, "requested")?;
+        Ok(number)
     }
 
     /// The latest attempt of a run ends. `jobs` replace those of the same name and keep their ids; the others end with
@@ -192,6 +200,7 @@ impl RepositoryHandle {
         "completed".clone_into(&mut attempt.status);
         attempt.conclusion = Some(conclusion.to_owned());
         attempt.updated_at = now;
+        self.repository.tell_run(&state, run, "completed")?;
         Ok(())
     }
 }

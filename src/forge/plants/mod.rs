@@ -1,4 +1,6 @@
 //! Repositories with a known defect, ready to be found: for the demo and for tests.
+//!
+//! One of them has none: its test fails when the machine is slow, and passes when the run is tried again.
 
 use super::error::ForgeError;
 use super::handle::{NewJob, NewRun, NewStep, RepositoryHandle};
@@ -7,24 +9,27 @@ use super::time::{START, rfc3339};
 use super::{FileEdit, Forge};
 
 /// What is planted. Each is a small Rust crate without dependencies whose tests compile offline; one of them fails
-/// because of one wrong character on `main`.
+/// because of one wrong character on `main`, or failed by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
     /// `acme/percent`: the defect is in `src/percent.rs`, where a fix may be made.
     RedTest,
     /// `acme/session`: the defect is in `src/auth/token.rs`, which a project would deny to programs.
     DeniedPath,
+    /// `acme/courier`: nothing is wrong on `main`; a test in `src/lib.rs` does not wait long enough for a slow machine.
+    FlakyTest,
 }
 
 impl Plant {
     /// Every plant, for messages that list them.
-    pub const ALL: [Self; 2] = [Self::RedTest, Self::DeniedPath];
+    pub const ALL: [Self; 3] = [Self::RedTest, Self::DeniedPath, Self::FlakyTest];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::RedTest => "red-test",
             Self::DeniedPath => "denied-path",
+            Self::FlakyTest => "flaky-test",
         }
     }
 
@@ -96,11 +101,28 @@ const SESSION: Seed = Seed {
     right: "< self.lifetime",
 };
 
+const COURIER: Seed = Seed {
+    repository: "courier",
+    files: &[
+        ("Cargo.toml", include_str!("courier/manifest.toml")),
+        ("Cargo.lock", include_str!("courier/lock.toml")),
+        ("README.md", include_str!("courier/readme.md")),
+        (".github/workflows/ci.yml", include_str!("courier/ci.yml")),
+        (".gitignore", "/target\n"),
+        ("src/lib.rs", include_str!("courier/lib.rs")),
+    ],
+    log: include_str!("courier/log.txt"),
+    file: "src/lib.rs",
+    wrong: "from_secs(2)",
+    right: "from_secs(60)",
+};
+
 /// Makes the repository and the run that failed.
 pub(super) fn plant(forge: &Forge, plant: Plant) -> Result<Planted, ForgeError> {
     let seed = match plant {
         Plant::RedTest => PERCENT,
         Plant::DeniedPath => SESSION,
+        Plant::FlakyTest => COURIER,
     };
     let files: Vec<(&str, FileEdit)> = seed
         .files

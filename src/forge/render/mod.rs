@@ -5,6 +5,7 @@ mod account;
 mod app;
 mod check;
 mod commit;
+mod delivery;
 mod guard;
 mod pull;
 mod repository;
@@ -17,10 +18,11 @@ pub(crate) use commit::{
     ComparisonFrame, blob, commit, comparison, file, git_commit, reference, reference_url, tree,
     tree_entry,
 };
+pub(crate) use delivery::{delivery, whole_delivery};
 pub(crate) use guard::{branch_rule, protection, ruleset};
 pub(crate) use pull::{comment, pull, pull_row};
 pub(crate) use repository::{branch, repository};
-pub(crate) use run::{job, run, workflow};
+pub(crate) use run::{check_suite, job, run, workflow};
 
 use super::state::RepositoryState;
 

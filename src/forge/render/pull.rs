@@ -39,6 +39,7 @@ fn row(
         "number": pull.number,
         "state": if pull.is_open() { "open" } else { "closed" },
         "locked": false,
+        "active_lock_reason": null,
         "title": pull.title,
         "body": pull.body,
         "user": author,

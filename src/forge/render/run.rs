@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::encoding::percent_encoded_path;
 use super::super::git::CommitFacts;
 use super::super::state::{Attempt, Job, PERSON, RepositoryState, Run, Workflow};
-use super::super::time::rfc3339;
+use super::super::time::{START, rfc3339};
 use super::{api_root, node_id, repository, user, web_root};
 
 /// One attempt of a workflow run.
@@ -95,6 +95,53 @@ pub(crate) fn workflow(base: &str, state: &RepositoryState, workflow: &Workflow)
         value["deleted_at"] = json!(updated);
     }
     value
+}
+
+/// The check suite of a run's attempt, as webhooks show it.
+pub(crate) fn check_suite(
+    base: &str,
+    state: &RepositoryState,
+    run: &Run,
+    attempt: &Attempt,
+    commit: Option<&CommitFacts>,
+) -> Value {
+    let suite = &run.suite;
+    let url = format!("{}/check-suites/{}", api_root(base, state), suite.id);
+    let long_ago = rfc3339(START);
+    let app = json!({
+        "id": suite.app_id,
+        "slug": suite.app_slug,
+        "node_id": node_id("A", suite.app_id),
+        "owner": user(base, &state.owner, state.owner_id),
+        "name": suite.app_slug,
+        "description": null,
+        "external_url": base,
+        "html_url": format!("{base}/apps/{}", suite.app_slug),
+        "created_at": long_ago,
+        "updated_at": long_ago,
+        "permissions": {},
+        "events": [],
+    });
+    json!({
+        "id": suite.id,
+        "node_id": node_id("CS", suite.id),
+        "head_branch": run.branch,
+        "head_sha": run.head_sha.as_str(),
+        "status": attempt.status,
+        "conclusion": attempt.conclusion,
+        "url": url,
+        "before": null,
+        "after": run.head_sha.as_str(),
+        "pull_requests": [],
+        "app": app,
+        "created_at": rfc3339(run.created_at),
+        "updated_at": rfc3339(attempt.updated_at),
+        "rerequestable": true,
+        "runs_rerequestable": true,
+        "latest_check_runs_count": attempt.jobs.len(),
+        "check_runs_url": format!("{url}/check-runs"),
+        "head_commit": commit.map(head_commit),
+    })
 }
 
 /// A job of an attempt.

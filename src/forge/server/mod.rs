@@ -4,6 +4,7 @@ mod backend;
 mod connection;
 mod credentials;
 mod logs;
+mod manifest;
 mod pages;
 mod push_gate;
 
@@ -24,7 +25,7 @@ use tokio_util::io::ReaderStream;
 
 use super::api::{self, Call, Reply};
 use super::encoding::percent_decoded;
-use super::state::Shared;
+use super::state::{Shared, UnderWay};
 use super::traffic::{Act, FaultAction, Origin, RequestRecord};
 use connection::{Connection, CuttableListener};
 
@@ -108,6 +109,8 @@ async fn answered(site: &Site, connection: &Connection, request: Request) -> Res
         authorized: parts.headers.contains_key(header::AUTHORIZATION),
         status: None,
     });
+    let credential = header_text(&parts.headers, "authorization").unwrap_or_default();
+    let under_way = site.shared.meter.enter(&credential);
     let interventions = traffic.interventions(parts.method.as_str(), &path);
     if let Err(response) = performed(interventions.before).await {
         return response;
@@ -124,12 +127,22 @@ async fn answered(site: &Site, connection: &Connection, request: Request) -> Res
             traffic.answered(number, *code);
             return planned(*code, body, headers);
         }
+        Some(FaultAction::Endless) => {
+            traffic.answered(number, 200);
+            return endless(site);
+        }
+        Some(FaultAction::Garbage(bytes)) => {
+            traffic.answered(number, 200);
+            let mut response = planned(200, "", &[]);
+            *response.body_mut() = Body::from(bytes.clone());
+            return response;
+        }
         Some(FaultAction::Delay(milliseconds)) => {
             tokio::time::sleep(Duration::from_millis(*milliseconds)).await;
         }
         _ => {}
     }
-    let response = effect(site, parts, body).await;
+    let response = effect(site, &under_way, parts, body).await;
     if let Err(response) = performed(interventions.after).await {
         return response;
     }
@@ -207,13 +220,21 @@ fn pairs(query: &str) -> Vec<(String, String)> {
 }
 
 /// What the request does, and its whole answer.
-async fn effect(site: &Site, parts: Parts, body: Body) -> Response {
+async fn effect(site: &Site, under_way: &UnderWay, parts: Parts, body: Body) -> Response {
+    let together = under_way.together;
     if site.origin == Origin::Logs {
         return logs::download(&site.shared, &parts);
     }
-    let segments = segments(parts.uri.path());
+    let mut segments = segments(parts.uri.path());
     if let Some(service) = backend::Service::of(&segments, parts.uri.query().unwrap_or_default()) {
         return backend::answer(&site.shared, service, parts, body).await;
+    }
+    // An Enterprise Server has its API below a path of its own, everything else has pages and API side by side.
+    let prefixed = !site.shared.profile.api_path().is_empty();
+    let is_api =
+        !prefixed || matches!(segments.as_slice(), [api, v3, ..] if api == "api" && v3 == "v3");
+    if prefixed && is_api {
+        segments.drain(..2);
     }
     let Ok(body) = body::to_bytes(body, BODY_LIMIT).await else {
         return plain(
@@ -223,12 +244,25 @@ async fn effect(site: &Site, parts: Parts, body: Body) -> Response {
     };
     let shared = Arc::clone(&site.shared);
     let work = move || {
-        let page = pages::page(&shared, parts.method.as_str(), &segments);
+        let method = parts.method.as_str();
+        let query = parts.uri.query().unwrap_or_default();
+        if !is_api {
+            return pages::page(&shared, method, &segments)
+                .or_else(|| manifest::submitted(&shared, method, &segments, query, &body))
+                .unwrap_or_else(|| plain(StatusCode::NOT_FOUND, "Not found\n".to_owned()));
+        }
+        let page = (!prefixed)
+            .then(|| {
+                pages::page(&shared, method, &segments)
+                    .or_else(|| manifest::submitted(&shared, method, &segments, query, &body))
+            })
+            .flatten();
         page.unwrap_or_else(|| {
-            response_of(api::answer(
-                &shared,
-                &call_of(&shared, &parts, segments, body.to_vec()),
-            ))
+            let call = Call {
+                together,
+                ..call_of(&shared, &parts, segments, body.to_vec())
+            };
+            response_of(api::answer(&shared, &call))
         })
     };
     let failed = |_| {
@@ -255,10 +289,16 @@ fn call_of(shared: &Shared, parts: &Parts, segments: Vec<String>, body: Vec<u8>)
         query: pairs(parts.uri.query().unwrap_or_default()),
         accept: header_text(headers, "accept").unwrap_or_default(),
         if_none_match: header_text(headers, "if-none-match"),
+        version: api::version_for(
+            shared.profile,
+            header_text(headers, "x-github-api-version").as_deref(),
+        ),
         api_version: header_text(headers, "x-github-api-version"),
         has_user_agent: header_text(headers, "user-agent").is_some_and(|agent| !agent.is_empty()),
         credentials: credentials::of(headers, shared),
         stateless_token: header_text(headers, "x-github-stateless-s2s-token"),
+        path: parts.uri.path().to_owned(),
+        together: 1,
         body,
     }
 }
@@ -316,6 +356,38 @@ async fn truncated(response: Response, length: usize, connection: &Connection) -
         connection: connection.clone(),
     };
     Response::from_parts(parts, Body::from_stream(ReaderStream::new(reader)))
+}
+
+/// A response whose body goes on until its client is gone or the forge stops.
+fn endless(site: &Site) -> Response {
+    let reader = Spring {
+        stopping: site.stopping.clone(),
+    };
+    let mut response = planned(200, "", &[]);
+    *response.body_mut() = Body::from_stream(ReaderStream::new(reader));
+    response
+}
+
+/// Gives spaces, which may stand before any JSON.
+struct Spring {
+    stopping: watch::Receiver<bool>,
+}
+
+impl AsyncRead for Spring {
+    fn poll_read(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        // A lost sender is an end as well.
+        if self.stopping.has_changed().is_err() || *self.stopping.borrow() {
+            return std::task::Poll::Ready(Err(std::io::Error::other("the forge stops")));
+        }
+        let spaces = [b' '; 4_096];
+        let length = buffer.remaining().min(spaces.len());
+        buffer.put_slice(&spaces[..length]);
+        std::task::Poll::Ready(Ok(()))
+    }
 }
 
 /// Gives some bytes, then cuts the connection as soon as they are on their way.

@@ -149,10 +149,21 @@ impl Apps {
         inner.installations.values().find(reaches).cloned()
     }
 
-    pub(crate) fn suspend(&self, id: u64, at: Option<u64>) {
-        if let Some(installation) = locked(&self.0).installations.get_mut(&id) {
-            installation.suspended_at = at;
-        }
+    /// The first installation that reaches a repository of this owner.
+    pub(crate) fn reaching(&self, repository: u64, owner: &str) -> Option<u64> {
+        locked(&self.0)
+            .installations
+            .values()
+            .find(|installation| installation.reaches(repository, owner))
+            .map(|installation| installation.id)
+    }
+
+    /// Suspends an installation, or takes that back (`None`); the installation as it is then.
+    pub(crate) fn suspend(&self, id: u64, at: Option<u64>) -> Option<Installation> {
+        let mut inner = locked(&self.0);
+        let installation = inner.installations.get_mut(&id)?;
+        installation.suspended_at = at;
+        Some(installation.clone())
     }
 
     pub(crate) fn remove(&self, id: u64) -> Option<Installation> {

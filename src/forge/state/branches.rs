@@ -1,5 +1,7 @@
 //! Following the references of the bare repository: what a push means for pull requests.
 
+use serde_json::json;
+
 use super::super::error::ForgeError;
 use super::super::git::ObjectId;
 use super::pulls::{Ending, PullState};
@@ -43,6 +45,7 @@ impl Repository {
         state.references = references;
         state.pushed_at = (self.now)();
         for change in &changes {
+            self.tell_push(state, change)?;
             if let Some(branch) = change.name.strip_prefix("refs/heads/") {
                 self.follow_branch(state, branch, change.after.as_ref())?;
             }
@@ -66,6 +69,7 @@ impl Repository {
             .map(|pull| state.tip(&pull.base_ref).cloned())
             .collect();
         let mut moved_heads = Vec::new();
+        let mut news = Vec::new();
         for (pull, base_tip) in state
             .pulls
             .iter_mut()
@@ -76,8 +80,11 @@ impl Repository {
                 None if pull.head_ref == branch || pull.base_ref == branch => {
                     pull.state = PullState::Closed { at: now };
                     pull.updated_at = now;
+                    news.push((pull.number, "closed", json!({})));
                 }
                 Some(tip) if pull.head_ref == branch => {
+                    let sides = json!({"before": pull.head_sha.as_str(), "after": tip.as_str()});
+                    news.push((pull.number, "synchronize", sides));
                     pull.head_sha = tip.clone();
                     pull.base_sha = base_tip.unwrap_or_else(|| pull.base_sha.clone());
                     pull.updated_at = now;
@@ -96,12 +103,16 @@ impl Repository {
                     };
                     pull.state = PullState::Merged(ending);
                     pull.updated_at = now;
+                    news.push((pull.number, "closed", json!({})));
                 }
                 _ => {}
             }
         }
         for head in moved_heads {
             self.play_ci(state, &head);
+        }
+        for (number, action, more) in news {
+            self.tell_pull(state, number, action, PERSON, more)?;
         }
         Ok(())
     }

@@ -8,6 +8,10 @@ use super::RepositoryState;
 
 /// The protection of a branch, as its settings page shows it. Nobody passes it by here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of its own"
+)]
 pub struct Protection {
     /// Names of checks that must have succeeded before a merge.
     pub required_checks: Vec<String>,

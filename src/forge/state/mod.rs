@@ -5,6 +5,8 @@ mod apps;
 mod branches;
 mod guard;
 mod guards;
+mod limits;
+mod outbox;
 mod pulls;
 mod registry;
 mod runs;
@@ -26,6 +28,10 @@ pub(crate) use branches::ReferenceUpdate;
 pub(crate) use guard::StateGuard;
 pub use guards::Protection;
 pub(crate) use guards::Rule;
+pub use limits::Limits;
+pub(crate) use limits::{Cost, Excess, Meter, Standing, UnderWay};
+pub use outbox::{Delivery, HookFaults, NewHook};
+pub(crate) use outbox::{Event, Outbox, Outcome, Record};
 pub(crate) use pulls::{Ending, PullRequest, PullState};
 pub(crate) use registry::{Location, Registry, Shared};
 pub(crate) use runs::{Attempt, Job, Run, Step, Suite};
@@ -76,6 +82,10 @@ pub(crate) struct Repository {
     pub(crate) git: Git,
     pub(crate) now: Now,
     pub(crate) ids: Arc<Identifiers>,
+    /// The address of the forge, for what is told to webhooks.
+    pub(crate) url: String,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) apps: Arc<Apps>,
     state: Mutex<RepositoryState>,
     comparisons: Mutex<HashMap<(ObjectId, ObjectId), Arc<Comparison>>>,
     commits: Mutex<HashMap<ObjectId, Arc<CommitFacts>>>,

@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use serde_json::{Value, json};
+
 use super::super::Profile;
 use super::super::error::ForgeError;
-use super::super::git::{FileEdit, Git, ObjectId, Person};
+use super::super::git::{CommitFacts, FileEdit, Git, Person};
+use super::super::render;
 use super::super::server::LogLinks;
 use super::super::time::{Now, START};
 use super::super::traffic::Traffic;
 use super::{
-    Answers, Apps, Ci, Grant, Identifiers, MergeMethods, PERSON, Repository, RepositoryState,
-    Token, Tokens, locked,
+    Answers, Apps, Ci, Grant, Identifiers, MergeMethods, Meter, Outbox, PERSON, Repository,
+    RepositoryState, Token, Tokens, locked,
 };
 
 /// The branch that every repository starts with.
@@ -29,7 +32,9 @@ pub(crate) struct Shared {
     pub(crate) token: String,
     pub(crate) profile: Profile,
     pub(crate) tokens: Tokens,
-    pub(crate) apps: Apps,
+    pub(crate) apps: Arc<Apps>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) meter: Meter,
     pub(crate) now: Now,
     pub(crate) directory: PathBuf,
     pub(crate) traffic: Traffic,
@@ -59,7 +64,7 @@ pub(crate) struct Registry {
 struct Seed {
     files: Vec<(String, FileEdit)>,
     directory: PathBuf,
-    first: ObjectId,
+    first: Arc<CommitFacts>,
 }
 
 /// How many seeds are looked through; with more, the oldest is forgotten.
@@ -145,15 +150,18 @@ impl Shared {
         let branch = format!("refs/heads/{FIRST_BRANCH}");
         let mut state = new_state(owner, owner_id, name, (self.now)());
         state.api_path = self.profile.api_path();
-        state.references.insert(branch, first);
+        state.references.insert(branch, first.id.clone());
         let repository = Arc::new(Repository {
             id,
             git,
             now: Arc::clone(&self.now),
             ids: Arc::clone(&self.ids),
+            url: self.url.clone(),
+            outbox: Arc::clone(&self.outbox),
+            apps: Arc::clone(&self.apps),
             state: Mutex::new(state),
             comparisons: Mutex::new(HashMap::new()),
-            commits: Mutex::new(HashMap::new()),
+            commits: Mutex::new(HashMap::from([(first.id.clone(), first)])),
             answers: Answers::default(),
         });
         registry.repositories.insert(id, Arc::clone(&repository));
@@ -177,7 +185,9 @@ impl Shared {
                 what: format!("the repository {owner}/{name}"),
             });
         }
-        let old = key(&state.owner, &state.name);
+        let (owner_before, name_before) = (state.owner.clone(), state.name.clone());
+        let old_owner_id = state.owner_id;
+        let old = key(&owner_before, &name_before);
         registry.names.remove(&old);
         registry.former_names.insert(old, repository.id);
         registry.former_names.remove(&key(owner, name));
@@ -185,6 +195,15 @@ impl Shared {
         name.clone_into(&mut state.name);
         owner.clone_into(&mut state.owner);
         state.owner_id = owner_id;
+        drop(registry);
+        if owner_before == owner {
+            let changes = json!({"repository": {"name": {"from": name_before}}});
+            repository.tell_repository(&state, "renamed", &changes);
+        } else {
+            let user = render::user(&self.url, &owner_before, old_owner_id);
+            let changes = json!({"owner": {"from": {"user": user}}});
+            repository.tell_repository(&state, "transferred", &changes);
+        }
         Ok(())
     }
 
@@ -194,6 +213,8 @@ impl Shared {
         registry.repositories.remove(&repository.id);
         registry.names.retain(|_, id| *id != repository.id);
         registry.former_names.retain(|_, id| *id != repository.id);
+        drop(registry);
+        repository.tell_repository(&repository.remembered(), "deleted", &Value::Null);
     }
 
     /// The number of an owner.
@@ -240,9 +261,9 @@ impl Registry {
         &mut self,
         directory: &Path,
         files: &[(String, FileEdit)],
-    ) -> Result<(PathBuf, ObjectId), ForgeError> {
+    ) -> Result<(PathBuf, Arc<CommitFacts>), ForgeError> {
         if let Some(seed) = self.seeds.iter().find(|seed| seed.files == files) {
-            return Ok((seed.directory.clone(), seed.first.clone()));
+            return Ok((seed.directory.clone(), Arc::clone(&seed.first)));
         }
         let place = directory.join(format!("seed-{}.git", self.sown));
         self.sown += 1;
@@ -253,13 +274,14 @@ impl Registry {
         };
         let first = git.commit_edits(&[], files, &person, START, "First commit\n")?;
         git.force_reference(&format!("refs/heads/{FIRST_BRANCH}"), &first)?;
+        let first = Arc::new(git.commit(&first)?);
         if self.seeds.len() == SEEDS {
             self.seeds.remove(0);
         }
         self.seeds.push(Seed {
             files: files.to_vec(),
             directory: place.clone(),
-            first: first.clone(),
+            first: Arc::clone(&first),
         });
         Ok((place, first))
     }

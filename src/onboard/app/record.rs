@@ -1,47 +1,108 @@
 //! What happened to tokens, written into the history of the project that they were for.
 
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::connector::github::app::{TokenEvent, TokenSink};
+use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::connector::github::app::{Target, TokenEvent, TokenSink};
 use crate::id::{OrganisationId, ProjectId};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// Writes events down as they come.
 pub struct Recorder {
-    events: UnboundedReceiver<TokenEvent>,
+    events: Receiver<TokenEvent>,
+    dropped: Arc<AtomicU64>,
 }
 
-/// A sink for events, which never waits, and the recorder that it feeds.
-pub fn token_recorder() -> (TokenSink, Recorder) {
-    let (sender, events) = unbounded_channel();
-    let sink = std::sync::Arc::new(move |event| {
-        // Without a recorder there is nobody to tell, as at the end of the process.
-        drop(sender.send(event));
+/// A sink for events, which never waits, and the recorder that it feeds. At most `places` events wait between them; what comes
+/// beyond that is lost, counted and logged.
+pub fn token_recorder(places: usize) -> (TokenSink, Recorder) {
+    let (sender, events) = channel(places);
+    let dropped = Arc::new(AtomicU64::new(0));
+    let lost = Arc::clone(&dropped);
+    let sink = Arc::new(move |event| {
+        // Break it: send without a limit; `app::record::a_full_recorder_loses_events_and_says_how_many` then fails.
+        if sender.try_send(event).is_err() {
+            lost.fetch_add(1, Ordering::Relaxed);
+        }
     });
-    (sink, Recorder { events })
+    (sink, Recorder { events, dropped })
 }
 
 impl Recorder {
-    /// Writes until every sink is gone. `project_of` finds the project of a repository, by the provider's number; an event of
-    /// a repository that is no project's is the organisation's alone. A store that fails costs the event and is logged.
+    /// Writes until every sink is gone, or until `stop` and then what is there by then. A store that fails costs the event and
+    /// is logged.
     pub async fn run(
-        mut self,
-        store: Store,
-        organisation: OrganisationId,
-        project_of: impl Fn(u64) -> Option<ProjectId>,
+        &mut self,
+        store: &Store,
+        organisation: &OrganisationId,
+        stop: impl Future<Output = ()>,
     ) {
-        while let Some(event) = self.events.recv().await {
-            let project = project_of(event.record().repository);
-            let audit = event.audit();
-            let written = async {
-                let now = store.now().await?;
-                store
-                    .record(&organisation, None, project.as_ref(), &audit, now)
-                    .await
+        let mut stop = pin!(stop);
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = self.events.recv() => event,
+                () = &mut stop => break,
             };
-            if let Err(error) = written.await {
-                tracing::warn!(%error, kind = audit.kind, "what happened to a token was not recorded");
+            match event {
+                Some(event) => self.write(store, organisation, &event).await,
+                None => break,
             }
         }
+        self.flush(store, organisation).await;
+    }
+
+    /// Writes what is there.
+    pub async fn flush(&mut self, store: &Store, organisation: &OrganisationId) {
+        while let Ok(event) = self.events.try_recv() {
+            self.write(store, organisation, &event).await;
+        }
+        self.tell_dropped();
+    }
+
+    /// How many events were lost since this was last asked.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.swap(0, Ordering::Relaxed)
+    }
+
+    fn tell_dropped(&self) {
+        let count = self.dropped();
+        if count > 0 {
+            tracing::warn!(
+                count,
+                "events about tokens were lost: they come faster than the database writes them"
+            );
+        }
+    }
+
+    async fn write(&self, store: &Store, organisation: &OrganisationId, event: &TokenEvent) {
+        let audit = event.audit();
+        let written = async {
+            let project = project_of(store, organisation, event).await?;
+            let now = store.now().await?;
+            store
+                .record(organisation, None, project.as_ref(), &audit, now)
+                .await
+        };
+        if let Err(error) = written.await {
+            tracing::warn!(%error, kind = audit.kind, "what happened to a token was not recorded");
+        }
+        self.tell_dropped();
+    }
+}
+
+/// The project whose repository a token opens; an event of a repository that is no project's is the organisation's alone.
+async fn project_of(
+    store: &Store,
+    organisation: &OrganisationId,
+    event: &TokenEvent,
+) -> Result<Option<ProjectId>, StoreError> {
+    match event.record().repository {
+        Target::Number(number) => store.project_of_repository(organisation, number).await,
+        Target::Name(_) => Ok(None),
     }
 }

@@ -4,6 +4,7 @@ use super::super::evidence::LogReading;
 use super::super::shown::{Link, Shown};
 use super::proof::{self, RunView};
 use crate::attest::TrustHistory;
+use crate::clock::Millis;
 use crate::incident::{DiagnosisFact, Fact, Failure, Reproduction, Snapshot};
 use crate::store::{Scoped, StoreError};
 
@@ -42,11 +43,11 @@ impl From<&Failure> for FailureView {
 /// Trying it in the sandbox.
 pub(super) struct ReproductionView {
     /// What came of it, in a sentence.
-    pub(super) outcome: &'static str,
+    pub(super) outcome: String,
     /// Why it could not be tried.
     pub(super) reason: Shown,
     pub(super) sandbox: Shown,
-    pub(super) run: Option<RunView>,
+    pub(super) runs: Vec<RunView>,
 }
 
 /// Reads and checks it.
@@ -55,29 +56,58 @@ pub(super) async fn reproduction(
     trust: &TrustHistory,
     snapshot: &Snapshot,
 ) -> Result<Option<ReproductionView>, StoreError> {
-    let (outcome, sandbox, evidence) = match snapshot.reproduction() {
-        None => return Ok(None),
-        Some(Reproduction::Unrunnable { reason }) => {
+    let Some(reproduction) = snapshot.reproduction() else {
+        return Ok(None);
+    };
+    let (outcome, sandbox, evidence) = match reproduction {
+        Reproduction::Unrunnable { reason } => {
             return Ok(Some(ReproductionView {
-                outcome: "The tests cannot be run here.",
+                outcome: "The tests cannot be run here.".to_owned(),
                 reason: Shown::line(reason),
                 sandbox: Shown::default(),
-                run: None,
+                runs: Vec::new(),
             }));
         }
-        Some(Reproduction::Red {
+        Reproduction::Red {
+            sandbox,
+            evidence,
+            repeated,
+            ..
+        } => {
+            let all = std::iter::once(evidence).chain(repeated).collect();
+            ("The tests fail in the sandbox, too", sandbox, all)
+        }
+        Reproduction::Flaky {
             sandbox, evidence, ..
-        }) => ("The tests fail in the sandbox, too.", sandbox, evidence),
-        Some(Reproduction::Green {
+        } => {
+            let outcome = "The tests are flaky: at the same commit they fail in the sandbox";
+            (outcome, sandbox, evidence.iter().collect())
+        }
+        Reproduction::Green {
             sandbox, evidence, ..
-        }) => ("The tests pass in the sandbox.", sandbox, evidence),
+        } => ("The tests pass in the sandbox", sandbox, vec![evidence]),
     };
+    let mut runs = Vec::new();
+    for digest in evidence {
+        runs.push(proof::reproduction(scope, trust, *digest, reproduction).await?);
+    }
     Ok(Some(ReproductionView {
-        outcome,
+        outcome: match reproduction.tally() {
+            Some(tally) => format!("{outcome}, {tally}."),
+            None => format!("{outcome}."),
+        },
         reason: Shown::default(),
         sandbox: Shown::line(sandbox),
-        run: Some(proof::reproduction(scope, trust, *evidence).await?),
+        runs,
     }))
+}
+
+/// What came of running the failed job again at the provider, in a sentence; none when that never was a question.
+pub(super) fn rerun(snapshot: &Snapshot, now: Millis) -> Option<Shown> {
+    let words = snapshot.rerun_in_words(now)?;
+    let mut letters = words.chars();
+    let first = letters.next()?.to_uppercase();
+    Some(Shown::line(format!("{first}{}.", letters.as_str())))
 }
 
 /// What was read from the log.

@@ -5,6 +5,7 @@ use super::super::shown::Shown;
 use super::{Badge, tone};
 use crate::attest::TrustHistory;
 use crate::change::Sha256Digest;
+use crate::incident::Reproduction;
 use crate::store::{Scoped, StoreError};
 use crate::workspace::red_green::{TestEvidence, TestStatus};
 
@@ -54,19 +55,26 @@ pub(super) async fn runs(
     Ok(views)
 }
 
-/// Reads and checks the run at the failing commit.
+/// Reads and checks a run at the failing commit. It has to fail, unless the runs are said to have ended one way and the other.
 pub(super) async fn reproduction(
     scope: Scoped<'_>,
     trust: &TrustHistory,
     digest: Sha256Digest,
+    reproduction: &Reproduction,
 ) -> Result<RunView, StoreError> {
     let run = TestRun::read(scope, trust, digest).await?;
-    Ok(view(
+    let mut view = view(
         "reproduction",
         "the tests at the failing commit",
         false,
         &run,
-    ))
+    );
+    if let (Reproduction::Flaky { .. }, Some(passed)) = (reproduction, run.passed()) {
+        let word = if passed { "passed" } else { "failed" };
+        let tone = tone::WARN;
+        (view.outcome, view.fits) = (Badge { word, tone }, true);
+    }
+    Ok(view)
 }
 
 /// Whether all three runs are there and show what they have to.

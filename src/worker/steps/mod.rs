@@ -16,6 +16,7 @@ mod propose;
 mod publish;
 mod read;
 mod reproduce;
+mod rerun;
 mod screen;
 mod sign;
 
@@ -27,6 +28,7 @@ use crate::incident::{Outcome, Step};
 pub(super) async fn perform(work: Work<'_>, step: &Step) -> Stepped {
     match step {
         Step::Reproduce => reproduce::reproduce(work).await,
+        Step::Rerun => rerun::rerun(work).await,
         Step::Read => read::read(work).await,
         Step::Diagnose => diagnose::diagnose(work).await,
         Step::Screen => screen::screen(work).await,
@@ -44,6 +46,6 @@ pub(super) async fn perform(work: Work<'_>, step: &Step) -> Stepped {
         Step::ProveLanding(merge) => landing::prove_landing(work, merge).await,
         Step::CleanUp => close::clean_up(work).await,
         Step::Close { reason, detail } => close::close(work, *reason, detail).await,
-        Step::Wait { .. } | Step::Done => Ok(Outcome::default()),
+        Step::AwaitRecovery | Step::Wait { .. } | Step::Done => Ok(Outcome::default()),
     }
 }

@@ -1,11 +1,10 @@
 //! Bringing the fix to the provider: first the branch, then the pull request.
 
 use super::super::Stepped;
-use super::super::repository::{Clone, name, remote_failure};
+use super::super::repository::{Clone, name};
 use super::super::work::{Work, expect, unanswered};
 use super::judge::judge;
 use crate::change::Oid;
-use crate::connector::GitUse;
 use crate::connector::NewPull;
 use crate::gate::Cleared;
 use crate::incident::{EscalationReason, Fact, FixFact, Outcome, StepError};
@@ -52,9 +51,7 @@ async fn push_cleared(
         commit: Some(fix.commit),
         expected: None,
     };
-    let remote = clone.remote(GitUse::Push).await?;
-    let pushed = clone.git().push(&remote, &push).await;
-    pushed.map_err(|error| remote_failure(&error))
+    clone.push(&push).await
 }
 
 /// Opens the pull request, once: one that is open from our branch is ours.

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use caretaker::connector::Connector as _;
+use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::workspace::git_command::{GitCommand, RefName, Refspec, Remote};
 
@@ -95,18 +96,18 @@ async fn six_hundred_characters_reach_git_through_its_question_and_show_in_no_er
 async fn six_hundred_characters_fit_into_a_header_and_show_in_no_error() {
     let token = token_text(Form::Usual, 2);
     let (origin, heads) = answering(vec![answer("401 Unauthorized", "", "")]);
-    let connector = GithubConnector::new(GithubOptions {
+    let options = GithubOptions {
         api_url: origin.clone(),
         web_url: origin.clone(),
         git_url: origin,
         owner: "octo".to_owned(),
         name: "widget".to_owned(),
-        token: SecretString::from(token.as_str()),
+        credential: Arc::new(PersonalToken::new(token.as_str().into())),
         expected_repository_id: None,
         deadline: Duration::from_secs(20),
-        clock: Arc::new(FixedClock::at(NOW)),
-    });
-    let error = connector.unwrap().repository().await.unwrap_err();
+    };
+    let connector = GithubConnector::alone(options, Arc::new(FixedClock::at(NOW))).unwrap();
+    let error = connector.repository().await.unwrap_err();
     let head = heads.recv().unwrap();
     assert_eq!(
         authorization(&head),

@@ -244,7 +244,7 @@ impl Shared {
         if number("exp") > now + 600 {
             return refuse("'Expiration time' claim ('exp') is too far in the future");
         }
-        if claims["iss"] != APP.to_string() {
+        if claims["iss"].as_str().and_then(|text| text.parse().ok()) != Some(APP) {
             return Some(says(404, "Integration not found"));
         }
         None
@@ -336,7 +336,13 @@ async fn mint(
         return says(403, "This installation has been suspended");
     }
     let order: Value = serde_json::from_slice(&body).unwrap();
-    let repositories: Vec<u64> = serde_json::from_value(order["repository_ids"].clone()).unwrap();
+    let repositories: Vec<u64> = match order.get("repository_ids") {
+        Some(numbers) => serde_json::from_value(numbers.clone()).unwrap(),
+        None => {
+            assert_eq!(order["repositories"], json!(["widget"]));
+            vec![REPOSITORY]
+        }
+    };
     if !repositories
         .iter()
         .all(|id| found.repositories.contains(id))

@@ -7,7 +7,6 @@ use sqlx::{AnyConnection, Connection as _, Row as _};
 
 use super::*;
 
-// Break it: put the token into the detail of `TokenEvent::audit`.
 #[tokio::test]
 async fn the_history_shows_every_token_and_the_database_holds_none() {
     let bench = Bench::new();
@@ -18,20 +17,21 @@ async fn the_history_shows_every_token_and_the_database_holds_none() {
     let ensured = store.ensure_organisation(&organisation, "example", NOW);
     ensured.await.unwrap();
 
-    let (sink, recorder) = token_recorder();
+    let (sink, mut recorder) = token_recorder(10);
     let tokens = AppTokens::new(
         Arc::clone(&bench.mint) as Arc<dyn Mint>,
         Arc::clone(&bench.clock) as Arc<_>,
         sink,
     );
-    let source = tokens.of(INSTALLATION, REPOSITORY);
+    let source = tokens.of(INSTALLATION, Target::Number(REPOSITORY));
     source.token(Use::Read, NOTHING).await.unwrap();
     bench.clock.advance_millis(minutes(58));
     source.token(Use::Read, NOTHING).await.unwrap();
     let merge = source.token(Use::Execute, NOTHING).await.unwrap();
     source.release(&merge).await.unwrap();
     drop((source, tokens));
-    recorder.run(store.clone(), organisation, |_| None).await;
+    let never = std::future::pending();
+    recorder.run(&store, &organisation, never).await;
 
     let mut database = AnyConnection::connect(&url).await.unwrap();
     let rows = sqlx::query("SELECT kind, detail FROM audit_event ORDER BY number");
@@ -64,4 +64,22 @@ async fn the_history_shows_every_token_and_the_database_holds_none() {
             assert!(!bytes.windows(part.len()).any(|window| window == part));
         }
     }
+}
+
+#[tokio::test]
+async fn a_full_recorder_loses_events_and_says_how_many() {
+    let bench = Bench::new();
+    let (sink, recorder) = token_recorder(2);
+    let tokens = AppTokens::new(
+        Arc::clone(&bench.mint) as Arc<dyn Mint>,
+        Arc::clone(&bench.clock) as Arc<_>,
+        sink,
+    );
+    // Nobody reads, and nobody waits for whoever would.
+    for repository in 1..=5 {
+        let source = tokens.of(INSTALLATION, Target::Number(repository));
+        source.token(Use::Read, NOTHING).await.unwrap();
+    }
+    assert_eq!(recorder.dropped(), 3);
+    assert_eq!(recorder.dropped(), 0, "each is counted once");
 }

@@ -85,8 +85,8 @@ async fn each_use_gets_a_token_of_its_own_with_its_own_permissions() {
         .iter()
         .map(|order| {
             assert_eq!(
-                (order.installation, order.repository),
-                (INSTALLATION, REPOSITORY)
+                (order.installation, order.repository.clone()),
+                (INSTALLATION, Target::Number(REPOSITORY))
             );
             format!("{}: {}", order.task.role(), order.permissions)
         })
@@ -114,11 +114,11 @@ async fn failed_jobs_are_run_again_only_where_the_installation_lets_us() {
 async fn repositories_and_installations_do_not_share_tokens() {
     let bench = Bench::new();
     let one = bench.token(Use::Read).await;
-    let same = bench.tokens.of(INSTALLATION, REPOSITORY);
+    let same = bench.tokens.of(INSTALLATION, Target::Number(REPOSITORY));
     let same = same.token(Use::Read, NOTHING).await.unwrap();
     assert_eq!(one.fingerprint, same.fingerprint, "handles share");
     for (installation, repository) in [(INSTALLATION, 43), (78, REPOSITORY)] {
-        let other = bench.tokens.of(installation, repository);
+        let other = bench.tokens.of(installation, Target::Number(repository));
         let other = other.token(Use::Read, NOTHING).await.unwrap();
         assert_ne!(one.fingerprint, other.fingerprint);
     }
@@ -172,7 +172,7 @@ async fn a_session_of_sixty_one_minutes_still_pushes() {
         Arc::clone(&clock) as Arc<_>,
         sink,
     );
-    let source = tokens.of(INSTALLATION, REPOSITORY);
+    let source = tokens.of(INSTALLATION, Target::Number(REPOSITORY));
     let before = source.token(Use::Propose, QUARTER).await.unwrap();
     assert!(provider.takes(&before).await);
     clock.advance_millis(minutes(61));
@@ -347,7 +347,7 @@ async fn a_token_shows_in_no_debug_text_no_error_and_no_event() {
         bench.mint.orders.lock().unwrap()
     );
     for event in bench.told.lock().unwrap().iter() {
-        shown.push_str(&format!("{event:?} {:?}\n", event.audit()));
+        shown.extend([format!("{event:?} {:?}\n", event.audit())]);
     }
     let made = bench.mint.made.lock().unwrap().clone();
     assert_eq!(made.len(), 4);
@@ -377,4 +377,18 @@ fn without_a_token_a_call_fails_as_the_token_did() {
     let call = ConnectorError::from(lasting);
     assert!(!call.is_transient());
     insta::assert_snapshot!(call, @"getting a token: getting a token for the poller: installation 5 is suspended; its owner can unsuspend it at the App's page under Installed GitHub Apps");
+}
+
+#[tokio::test]
+async fn a_repository_that_is_known_by_name_alone_is_only_looked_at() {
+    let bench = Bench::new();
+    let source = bench
+        .tokens
+        .of(INSTALLATION, Target::Name("widget".to_owned()));
+    source.token(Use::Read, NOTHING).await.unwrap();
+    for task in [Use::Propose, Use::Execute] {
+        let refused = source.token(task, NOTHING).await.unwrap_err();
+        assert!(refused.to_string().contains("by name alone"), "{refused}");
+    }
+    assert_eq!(bench.mint.count(), 1);
 }

@@ -15,7 +15,7 @@ async fn provider() -> Provider {
 fn order(task: Use) -> MintOrder {
     MintOrder {
         installation: INSTALLATION,
-        repository: REPOSITORY,
+        repository: Target::Number(REPOSITORY),
         task,
         permissions: caretaker::connector::github::app::needed(task),
         form: Form::Usual,
@@ -126,7 +126,7 @@ async fn a_suspended_installation_is_noticed_before_an_order() {
         Arc::new(FixedClock::at(NOW)),
         sink,
     );
-    let source = tokens.of(INSTALLATION, REPOSITORY);
+    let source = tokens.of(INSTALLATION, Target::Number(REPOSITORY));
     let error = source.token(Use::Propose, NOTHING).await.unwrap_err();
     assert!(matches!(
         error,
@@ -159,7 +159,7 @@ async fn a_token_that_may_more_than_was_asked_is_not_used() {
     let provider = provider().await;
     for bend in [
         |body: &mut Value| {
-            body["permissions"] = json!({"contents": "write", "administration": "read"})
+            body["permissions"] = json!({"contents": "write", "administration": "read"});
         },
         |body: &mut Value| body["permissions"] = json!({"contents": "admin"}),
         |body: &mut Value| body["permissions"] = json!({"contents": "sideways"}),
@@ -331,4 +331,28 @@ fn an_address_in_clear_text_is_refused() {
         clock: Arc::new(FixedClock::at(NOW)),
     };
     assert!(AppInterface::new(options).is_err());
+}
+
+#[tokio::test]
+async fn a_token_by_name_opens_the_named_repository_alone() {
+    let provider = provider().await;
+    let by_name = MintOrder {
+        repository: Target::Name("widget".to_owned()),
+        ..order(Use::Read)
+    };
+    provider.bend(|body| body["repositories"] = json!([{"id": REPOSITORY, "name": "Widget"}]));
+    let minted = provider.interface().mint(&by_name).await.unwrap();
+    assert_eq!(minted.repository, Some(REPOSITORY));
+    let orders = provider.orders();
+    assert_eq!(orders[0]["repositories"], json!(["widget"]));
+    assert!(orders[0].get("repository_ids").is_none());
+    for others in [
+        json!([{"id": 43, "name": "gadget"}]),
+        json!([{"id": REPOSITORY, "name": "widget"}, {"id": 43, "name": "widget"}]),
+        json!([{"id": 43}]),
+    ] {
+        provider.bend(move |body| body["repositories"] = others.clone());
+        let refused = provider.interface().mint(&by_name).await;
+        assert!(refused.is_err());
+    }
 }

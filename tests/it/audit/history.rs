@@ -47,6 +47,7 @@ fn red() -> Fact {
         command: vec!["cargo".to_owned(), "test".to_owned()],
         sandbox: "landlock".to_owned(),
         evidence: Sha256Digest::of(b"run"),
+        repeated: Vec::new(),
     })
 }
 
@@ -78,7 +79,13 @@ fn records_of_all_kinds_become_one_story_in_the_order_of_time() {
                 commit: Oid::from_bytes(&[5; 20]).unwrap(),
             },
         ),
-        (40, Fact::Recovered { run_id: 11 }),
+        (
+            40,
+            Fact::Recovered {
+                run_id: 11,
+                attempt: 1,
+            },
+        ),
         (
             40,
             Fact::Closed {
@@ -182,4 +189,57 @@ fn foreign_text_is_one_printable_line() {
         !text.contains(['\n', '\u{1b}', '\u{202e}']) && text.len() < 1_000,
         "{text}"
     );
+}
+
+#[test]
+fn what_is_run_again_is_told_in_words() {
+    let command = || vec!["cargo".to_owned(), "test".to_owned()];
+    let (sandbox, digest) = (|| "landlock".to_owned(), Sha256Digest::of(b"run"));
+    let twice_red = Reproduction::Red {
+        command: command(),
+        sandbox: sandbox(),
+        evidence: digest,
+        repeated: vec![digest],
+    };
+    let flaky = Reproduction::Flaky {
+        command: command(),
+        sandbox: sandbox(),
+        passed: 1,
+        failed: 2,
+        evidence: vec![digest; 3],
+    };
+    let (run_id, attempt) = (8, 2);
+    let facts = [
+        Fact::Reproduced(twice_red),
+        Fact::Reproduced(flaky),
+        Fact::RerunAsked { run_id, attempt },
+        Fact::RerunDeclined {
+            reason: "403: no".to_owned(),
+        },
+        Fact::Recurred {
+            run_id,
+            attempt,
+            job_id: None,
+        },
+        Fact::Recovered { run_id, attempt },
+    ];
+    let facts = recorded(facts.map(|fact| (10, fact)).into());
+    let entries = timeline(&Records {
+        opened_at: NOW,
+        failure: &failure(),
+        facts: &facts,
+        rows: &[],
+        approvals: &[],
+        audit: &[],
+    });
+    let line = |entry: &Entry| format!("{}: {}", entry.kind, entry.text);
+    let lines: Vec<String> = entries.iter().skip(1).map(line).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    reproduced: fails in the sandbox too, in 2 of 2 runs: cargo test (landlock)
+    reproduced: fails in the sandbox too, in 2 of 3 runs: cargo test (landlock)
+    rerun-asked: attempt 2 of run 8 is to tell whether it fails again
+    rerun-declined: not run again at the provider: 403: no
+    recurred: attempt 2 of run 8 failed, too
+    recovered: run 8 of the same job succeeded in attempt 2
+    ");
 }

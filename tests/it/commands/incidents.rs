@@ -189,3 +189,58 @@ async fn an_incident_that_is_over_is_not_woken_and_the_reason_is_said() {
     let row = scope.incident(&incident).await.unwrap().unwrap();
     assert_eq!(row.stage, Stage::Closed);
 }
+
+/// What is said of a failure that the sandbox does not show: the number of the run stands for itself.
+#[tokio::test]
+async fn an_incident_that_waits_for_another_attempt_says_so_and_ends_with_counts() {
+    let desk = Desk::new().await;
+    let mut story = desk.story("test").await;
+    let digest = Sha256Digest::of(b"evidence");
+    story
+        .step(Outcome::fact(Fact::Reproduced(Reproduction::Green {
+            command: vec!["cargo".to_owned(), "test".to_owned()],
+            sandbox: "none".to_owned(),
+            evidence: digest,
+        })))
+        .await;
+    let run_id = story.snapshot.failure.run_id;
+    story
+        .step(Outcome::fact(Fact::RerunAsked { run_id, attempt: 2 }))
+        .await;
+    let incident = story.claim.incident.clone();
+    let explained = desk.run(&["incident", "explain", incident.as_str()]);
+    insta::assert_snapshot!(explained.shown(), @"
+    [0]
+    It waits for attempt 2 of run 1042, which runs the failed job again at the same commit, until
+    [time]: when it passes, the failure is flaky.
+    ");
+    let passed = Fact::Recovered { run_id, attempt: 2 };
+    story.step(Outcome::fact(passed)).await;
+    let detail = story.snapshot.flake().unwrap();
+    let reason = ClosedReason::Flaky;
+    story
+        .step(Outcome::fact(Fact::Closed { reason, detail }))
+        .await;
+    story.rest(None, "", 0).await;
+    insta::assert_snapshot!(desk.run(&["incident", "show", incident.as_str()]).shown(), @"
+    [0]
+    incident     inc-…
+    project      acme/difference (prj-…)
+    stage        closed (flaky)
+    opened       [time]
+    changed      [time]
+    why          It ended without a merge of ours (flaky): failed in attempt 1, passed in attempt 2 of run 1042 at
+                 the same commit
+    failure      code: ci / test on main at [object], run 1042 attempt 1
+                 https://github.example/acme/difference/actions/runs/1042
+    sandbox      succeeds: cargo test
+    run again    attempt 2 of run 1042 passed
+    timeline
+      [time]  opened            run 1042 failed on main at [object] (test, code)
+      [time]  reproduced        passes in the sandbox: cargo test (none)
+      [time]  rerun-asked       attempt 2 of run 1042 is to tell whether it fails again
+      [time]  recovered         run 1042 of the same job succeeded in attempt 2
+      [time]  closed            closed (flaky): failed in attempt 1, passed in attempt 2 of run 1042 at the same commit
+    ledger       nothing is signed yet
+    ");
+}

@@ -28,6 +28,7 @@ checks: {required: [{name: build, app: github-actions}], allow_none: false}
 merge_method: rebase
 base: trunk
 test: [cargo, test]
+reruns: 3
 anchors: {required: []}
 "#;
     let rules = rules_from_yaml(text.as_bytes(), "rules.yaml").unwrap();
@@ -45,6 +46,7 @@ anchors: {required: []}
     );
     assert_eq!(rules.checks.required[0].app, "github-actions");
     assert_eq!(rules.test, ["cargo", "test"]);
+    assert_eq!(rules.reruns.count(), 3);
 }
 
 #[test]
@@ -67,13 +69,15 @@ fn an_unusable_rules_file_says_where_and_how_to_mend_it() {
         "checks: {allow_none: no}\n",
         "merge_method: [squash]\n",
         "test: cargo test\n",
+        "reruns: 11\n",
+        "reruns: -1\n",
         "just text",
     ]
     .map(refusal);
     insta::assert_snapshot!(messages.join("\n"), @r#"
     rules.yaml:1:1: the rules file is empty; write at least `denied: []` if nothing is to be refused
     rules.yaml:1:1: the rules file is empty; write at least `denied: []` if nothing is to be refused
-    rules.yaml:1:1: unknown key "deneid"; did you mean denied? Known here: denied, infrastructure, data, sensitive, limits, dependencies, workflows, second_opinion, checks, merge_method, base, test, anchors
+    rules.yaml:1:1: unknown key "deneid"; did you mean denied? Known here: denied, infrastructure, data, sensitive, limits, dependencies, workflows, second_opinion, checks, merge_method, base, test, reruns, anchors
     rules.yaml:2:5: a value that starts with * is read as a YAML alias; put it in quotes, as in "*.pem"
     rules.yaml:2:11: a value that starts with ! is read as a YAML tag; put it in quotes if the ! is meant
     rules.yaml:2:5: found: integer; expected a glob (in quotes when it looks like a number or a word such as yes), or {glob, reason}
@@ -88,8 +92,22 @@ fn an_unusable_rules_file_says_where_and_how_to_mend_it() {
     rules.yaml:1:22: this value is not a yes-or-no; write true or false
     rules.yaml:1:15: expected one word here
     rules.yaml:1:7: expected a list here, as in [a, b]
+    rules.yaml:1:9: tests are run again at most 10 times, not 11; 0 runs nothing again
+    rules.yaml:1:9: this value is not a whole number that fits here
     rules.yaml:1:1: expected keys with values here, as in key: value
     "#);
+}
+
+#[test]
+fn tests_are_run_again_once_when_the_rules_do_not_say_how_often() {
+    let count = |text: &str| {
+        let rules = rules_from_yaml(text.as_bytes(), "rules.yaml").unwrap();
+        rules.reruns.count()
+    };
+    assert_eq!(
+        ["denied: []\n", "reruns: 0\n", "reruns: 10\n"].map(count),
+        [1, 0, 10]
+    );
 }
 
 #[test]

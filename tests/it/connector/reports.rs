@@ -218,7 +218,7 @@ fn fifty_megabytes() -> Vec<u8> {
         let words = match line {
             100_000 => "##[error]Process completed with exit code 101.".to_owned(),
             250_000 => "thread 'main' panicked at src/lib.rs:7:9:".to_owned(),
-            _ => format!("{}", "x".repeat(60)),
+            _ => "x".repeat(60),
         };
         text.extend_from_slice(
             format!("2027-01-01T00:00:00.0000000Z {line:>8} {words}\r\n").as_bytes(),

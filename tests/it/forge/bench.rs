@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use caretaker::forge::{FileEdit, Forge, ForgeOptions, ObjectId, RepositoryHandle, start};
+use caretaker::forge::{
+    FileEdit, Forge, ForgeOptions, ObjectId, Profile, RepositoryHandle, Sources, start, start_with,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -75,6 +77,23 @@ impl Bench {
         .await
     }
 
+    /// In this form, with this clock and token; with `README.md` on `main`.
+    pub(crate) async fn in_form(profile: Profile, sources: Sources) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let mut options = ForgeOptions::new(folder.path().join("forge"), listen);
+        options.profile = profile;
+        let forge = start_with(options, sources).await.unwrap();
+        let files = [("README.md", file("# widget\n"))];
+        let repository = forge.create_repository("acme", "widget", &files).unwrap();
+        Self {
+            forge,
+            repository,
+            client: client(),
+            folder,
+        }
+    }
+
     pub(crate) async fn with(files: &[(&str, FileEdit)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let forge = forge(folder.path()).await;
@@ -96,7 +115,7 @@ impl Bench {
     pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
         let request = self
             .client
-            .request(method, format!("{}{path}", self.forge.url()))
+            .request(method, format!("{}{path}", self.forge.api_url()))
             .bearer_auth(self.forge.token());
         let request = match body {
             Some(body) => request.body(body.to_string()),

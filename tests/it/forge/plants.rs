@@ -135,6 +135,30 @@ async fn denied_path_is_red_in_a_place_of_its_own() {
     the_plant_is_true(Plant::DeniedPath).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn flaky_test_passes_when_it_is_tried_again_and_its_log_names_a_test_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let forge = forge(folder.path()).await;
+    let planted = forge.plant(Plant::FlakyTest).unwrap();
+    let url = planted
+        .repository
+        .clone_url()
+        .replace("http://", &format!("http://x:{}@", forge.token()));
+    let cloned = git(folder.path(), &["clone", "--quiet", &url, "work"]);
+    assert!(cloned.status.success());
+    let work = folder.path().join("work");
+    let (green, printed) = tested(&work);
+    assert!(green, "{printed}");
+    assert!(printed.contains("test tests::a_receipt_comes_soon ... ok"));
+    let log = log_of(&forge, &planted).await;
+    assert!(log.contains("test tests::a_receipt_comes_soon ... FAILED"));
+    let source = std::fs::read_to_string(work.join(planted.file)).unwrap();
+    assert_eq!(source.matches(planted.wrong).count(), 1);
+    let line = source.lines().position(|line| line.contains(planted.wrong));
+    let place = format!("panicked at {}:{}:9:", planted.file, line.unwrap() + 1);
+    assert!(log.contains(&place), "{place}");
+}
+
 #[test]
 fn plants_have_names() {
     for plant in Plant::ALL {

@@ -3,16 +3,16 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use caretaker::forge::ObjectId;
 
 use super::bench::{Bench, file, forge};
 use super::runs::{job, run};
 
-/// Makes everything under a folder look as if nobody had touched it for an hour.
+/// Makes everything under a folder look as if nobody had touched it for years.
 fn aged(folder: &Path) {
-    let then = SystemTime::now() - Duration::from_secs(3_600);
+    let then = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         if entry.file_type().unwrap().is_dir() {
@@ -60,30 +60,25 @@ async fn a_change_behind_the_forges_back_is_seen() {
     let main = bench.repository.tip("main").unwrap();
     let other = bench
         .repository
-        .commit_object(&[main.clone()], &[("x", file("x"))], "Other")
+        .commit_object(std::slice::from_ref(&main), &[("x", file("x"))], "Other")
         .unwrap();
     let directory = bench.repository.git_directory().to_path_buf();
     let tip = || bench.repository.tip("main").unwrap();
-    let mut turns: Vec<(&str, Box<dyn Fn(&ObjectId)>)> = Vec::new();
-    turns.push((
-        "git",
-        Box::new(|to| {
-            bench.bare(&["update-ref", "refs/heads/main", to.as_str()]);
-        }),
-    ));
-    turns.push((
-        "the file",
-        Box::new(|to| {
-            std::fs::write(directory.join("refs/heads/main"), format!("{to}\n")).unwrap();
-        }),
-    ));
-    turns.push((
-        "packed references",
-        Box::new(|to| {
-            bench.bare(&["update-ref", "refs/heads/main", to.as_str()]);
-            bench.bare(&["pack-refs", "--all"]);
-        }),
-    ));
+    let by_git = |to: &ObjectId| {
+        bench.bare(&["update-ref", "refs/heads/main", to.as_str()]);
+    };
+    let by_file = |to: &ObjectId| {
+        std::fs::write(directory.join("refs/heads/main"), format!("{to}\n")).unwrap();
+    };
+    let packed = |to: &ObjectId| {
+        by_git(to);
+        bench.bare(&["pack-refs", "--all"]);
+    };
+    let turns: [(&str, &dyn Fn(&ObjectId)); 3] = [
+        ("git", &by_git),
+        ("the file", &by_file),
+        ("packed references", &packed),
+    ];
     for (how, turn) in turns {
         for to in [&other, &main] {
             aged(&directory);
@@ -101,7 +96,7 @@ fn ask(stream: &mut TcpStream, path: &str, token: &str, tag: &str) -> Vec<u8> {
     );
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
-    let mut part = [0; 65_536];
+    let mut part = vec![0; 65_536];
     loop {
         let length = stream.read(&mut part).unwrap();
         assert!(length > 0, "the connection ended");
@@ -160,10 +155,12 @@ async fn many_repositories_are_polled_at_little_cost() {
         }
         aged(&repository.git_directory().join("refs"));
     }
-    println!(
+    writeln!(
+        std::io::stdout(),
         "{count} repositories with runs made in {:?}",
         started.elapsed()
-    );
+    )
+    .unwrap();
     let (address, token) = (
         forge.url().trim_start_matches("http://").to_owned(),
         forge.token().to_owned(),
@@ -187,11 +184,13 @@ async fn many_repositories_are_polled_at_little_cost() {
                 let line = text.lines().find_map(|line| line.strip_prefix("etag: "));
                 line.unwrap().clone_into(tag);
             }
-            println!(
+            writeln!(
+                std::io::stdout(),
                 "round {round}: {count} answers {status} in {:?}, {} ms of CPU with the client",
                 started.elapsed(),
                 cpu() - cpu_before
-            );
+            )
+            .unwrap();
         }
     };
     tokio::task::spawn_blocking(polling).await.unwrap();

@@ -253,6 +253,30 @@ fn a_project_lives_through_another_token_another_key_and_its_end() {
     let again = done(&["project", "token", id, token[0], token[1], "--json"]);
     assert_eq!(again["before"], replaced["after"]);
 
+    doctor_is_content(home, &forge);
+    let (code, _, error) = output(command(home, &["project", "rename", id]));
+    assert!(
+        code == Some(1) && error.contains("nothing to take over"),
+        "{error}"
+    );
+    let removed = done(&["project", "remove", id, "--yes", "--json"]);
+    assert_eq!(
+        (&removed["removed"], &removed["closed"]),
+        (&json!(true), &json!([]))
+    );
+    let mut other = right.clone();
+    other.truncate(6);
+    let draft = done(&other);
+    done(&[
+        "project",
+        "confirm",
+        draft["id"].as_str().unwrap(),
+        "--json",
+    ]);
+}
+
+/// Provider, clock and credential are as they should be.
+fn doctor_is_content(home: &Path, forge: &ForgeProcess) {
     let (_, out, _) = output(command(home, &["doctor", "--json"]));
     let doctor: Value = serde_json::from_str(&out).unwrap();
     let found = |checks: &Value, check: &str| -> Option<String> {
@@ -279,26 +303,6 @@ fn a_project_lives_through_another_token_another_key_and_its_end() {
     assert_eq!(block["credential"]["kind"], "classic token");
     assert_eq!(block["credential"]["missing"], json!([]));
     assert!(!out.contains(forge.text("token")));
-
-    let (code, _, error) = output(command(home, &["project", "rename", id]));
-    assert!(
-        code == Some(1) && error.contains("nothing to take over"),
-        "{error}"
-    );
-    let removed = done(&["project", "remove", id, "--yes", "--json"]);
-    assert_eq!(
-        (&removed["removed"], &removed["closed"]),
-        (&json!(true), &json!([]))
-    );
-    let mut other = right.clone();
-    other.truncate(6);
-    let draft = done(&other);
-    done(&[
-        "project",
-        "confirm",
-        draft["id"].as_str().unwrap(),
-        "--json",
-    ]);
 }
 
 #[test]

@@ -158,6 +158,7 @@ impl Place {
             url: &url,
             token: FIRST.to_owned().into(),
             watch: WatchMode::Ci,
+            health: &[],
             schedule: None,
             rules: RULES.as_bytes(),
             rules_file: "rules.yaml",

@@ -160,6 +160,14 @@ async fn a_limit_is_waited_for_and_a_bare_403_is_a_missing_permission() {
     let bench = bench().await;
     let binding = bench.binding(MergeMethod::Squash).await;
     let order = ordered(&*bench.matched(&binding).await);
+    let body = serde_json::json!({"message": "Resource not accessible by integration"});
+    instead(&bench, "PUT", "/merge", 403, &body);
+    let answer = bench.connector.merge(&order).await.unwrap();
+    assert!(
+        matches!(after(&answer, 1), AfterMerge::Stop(_)),
+        "{answer:?}"
+    );
+    // Last, since nothing is sent while it lasts.
     bench.forge.fault(Fault {
         method: "PUT".to_owned(),
         path: "/merge".to_owned(),
@@ -173,13 +181,6 @@ async fn a_limit_is_waited_for_and_a_bare_403_is_a_missing_permission() {
     let answer = bench.connector.merge(&order).await.unwrap();
     assert!(
         matches!(after(&answer, 1), AfterMerge::WaitThenCompare(_)),
-        "{answer:?}"
-    );
-    let body = serde_json::json!({"message": "Resource not accessible by integration"});
-    instead(&bench, "PUT", "/merge", 403, &body);
-    let answer = bench.connector.merge(&order).await.unwrap();
-    assert!(
-        matches!(after(&answer, 1), AfterMerge::Stop(_)),
         "{answer:?}"
     );
     assert_eq!(bench.landing(&binding).await, Landing::Nothing);

@@ -11,15 +11,15 @@ use super::process::{Ended, Process, bounded};
 
 /// What opens each role's key, by the configured place.
 const PROPOSER: &str = "proposer-0f2c7a1be94d4c58a1d30b6f";
-const POLICY: &str = "policy-9d31e8a76c0b4f22b8e5d47a";
+pub(crate) const POLICY: &str = "policy-9d31e8a76c0b4f22b8e5d47a";
 const APPROVER: &str = "approver-5b8e21c9f70a4d6e93c1a2f4";
-const EXECUTOR: &str = "executor-c47f10d2a5384be6907d8e1b";
+pub(crate) const EXECUTOR: &str = "executor-c47f10d2a5384be6907d8e1b";
 /// Everything that no log may hold, beside tokens.
 pub(crate) const SECRETS: [&str; 4] = [PROPOSER, POLICY, APPROVER, EXECUTOR];
 
 /// The coder of these stories: it knows one defect.
 pub(crate) const CODER: &str = include_str!("coder.py");
-const RULES: &str = "denied:
+pub(crate) const RULES: &str = "denied:
   - {glob: 'src/auth/**', reason: 'authentication is changed by people only'}
 checks:
   required: [{name: test, app: github-actions}]
@@ -258,7 +258,7 @@ impl World {
     }
 }
 
-async fn start_forge(place: &Place) -> (Process, Value) {
+pub(crate) async fn start_forge(place: &Place) -> (Process, Value) {
     let arguments = ["forge", "--dir", "forge", "--listen", "127.0.0.1:0"];
     let mut command = place.command(&arguments);
     command.args(["--plant", "red-test"]);
@@ -267,7 +267,7 @@ async fn start_forge(place: &Place) -> (Process, Value) {
 }
 
 /// The smallest configuration that must work, with addresses of this test.
-fn configuration(forge: &str, hook: &str) -> String {
+pub(crate) fn configuration(forge: &str, hook: &str) -> String {
     let listener = std::net::TcpListener::bind((own_host(), 0)).unwrap();
     let pages = listener.local_addr().unwrap();
     format!(

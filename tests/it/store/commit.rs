@@ -153,7 +153,7 @@ on_both! {
         let snapshot = world.done(&claim, &snapshot, screened.clone()).await;
         let again = world.store.commit(&claim, &snapshot, &screened, NOW, LEASE).await;
         assert!(refusal(again).contains("known already"));
-        let recovered = Outcome::fact(Fact::Recovered { run_id: 1 });
+        let recovered = Outcome::fact(Fact::Recovered { run_id: 1, attempt: 1 });
         let snapshot = world.done(&claim, &snapshot, recovered.clone()).await;
         world.done(&claim, &snapshot, recovered).await;
     }
@@ -197,7 +197,7 @@ on_both! {
         for waits in 0..40 {
             let next = draft(&claim.incident, snapshot.ledger.drafted, prev, "gap");
             let outcome = Outcome {
-                facts: vec![Fact::Recovered { run_id: waits }],
+                facts: vec![Fact::Recovered { run_id: waits, attempt: 1 }],
                 envelope: Some(signed(&next)),
                 drafts: vec![next.clone()],
                 notices: vec![Notice { event: NoticeEvent::Notice, text: String::new() }],

@@ -60,7 +60,7 @@ on_both! {
         assert_eq!((world.credential().await, world.link_state(&token).await), (b"sealed".to_vec(), ApprovalState::Live));
 
         let renewed = world.reseal(&[world.swap(b"sealed", b"new")]).await.unwrap();
-        assert_eq!(renewed, [claim.incident.clone()]);
+        assert_eq!(renewed, std::slice::from_ref(&claim.incident));
         assert_eq!((world.credential().await, world.link_state(&token).await), (b"new".to_vec(), ApprovalState::Revoked));
         // A worker makes another link at once.
         let due = world.claim("worker-2", after(10)).await.unwrap();

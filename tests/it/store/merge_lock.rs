@@ -6,7 +6,10 @@ use super::*;
 
 fn take() -> Outcome {
     Outcome {
-        facts: vec![Fact::Recovered { run_id: 1 }],
+        facts: vec![Fact::Recovered {
+            run_id: 1,
+            attempt: 1,
+        }],
         merge_lock: Some(MergeLock::Take),
         ..Outcome::default()
     }

@@ -37,7 +37,19 @@ fn any_fact() -> impl Strategy<Value = Fact> {
             execution: execution(),
             answer
         }),
-        Just(Fact::Recovered { run_id: 4 }),
+        (0..3_u64).prop_map(|attempt| Fact::Recurred {
+            run_id: 5,
+            attempt,
+            job_id: None
+        }),
+        Just(Fact::RerunAsked {
+            run_id: 5,
+            attempt: 2
+        }),
+        Just(Fact::Recovered {
+            run_id: 4,
+            attempt: 1
+        }),
         any::<bool>().prop_map(|matches| Fact::Landed {
             execution: None,
             commit: oid(5),

@@ -1,6 +1,6 @@
 //! Failures become incidents, once; successes end them.
 
-use caretaker::incident::{ClosedReason, NoticeEvent};
+use caretaker::incident::{ClosedReason, NoticeEvent, Rerun};
 
 use super::*;
 
@@ -14,11 +14,24 @@ impl World {
     }
 
     async fn succeed(&self, job: &str, run: u64) {
+        self.succeed_in(job, run, 1).await;
+    }
+
+    async fn succeed_in(&self, job: &str, run: u64, attempt: u64) {
         let key = failure(job, run).key(&self.project.id);
         let observed = self
             .store
-            .observe_success(&self.project, &key, run, after(2));
+            .observe_success(&self.project, &key, run, attempt, after(2));
         observed.await.unwrap();
+    }
+
+    /// The job fails in that attempt of a run.
+    async fn fail_in(&self, job: &str, run: u64, attempt: u64) -> Observed {
+        let again = Failure {
+            attempt,
+            ..failure(job, run)
+        };
+        self.observe(&again).await
     }
 
     async fn closed(&self, claim: &Claim, reason: ClosedReason) {
@@ -113,6 +126,58 @@ on_both! {
         assert!(matches!(world.observe(&failure("test", 110)).await, Observed::Attached(_)));
         world.succeed("test", 109).await;
         assert_eq!(world.snapshot(&incident).await.recovered(), None);
+    }
+
+    async fn a_later_attempt_of_the_failed_run_that_succeeds_makes_it_flaky(world) {
+        let incident = world.open("test").await;
+        world.succeed_in("test", 100, 1).await;
+        let known = world.snapshot(&incident).await;
+        assert_eq!(known.recovered(), None, "the attempt that failed does not succeed, too");
+        world.succeed_in("test", 100, 2).await;
+        let known = world.snapshot(&incident).await;
+        let told = Fact::Recovered { run_id: 100, attempt: 2 };
+        assert_eq!(known.facts.last().map(|last| &last.fact), Some(&told));
+        let words = "failed in attempt 1, passed in attempt 2 of run 100 at the same commit";
+        assert_eq!(known.flake().as_deref(), Some(words));
+    }
+
+    /// Break it: let `Snapshot::learns_from` say yes to every failure; a branch that keeps failing then keeps the worker from
+    /// ending any step.
+    async fn only_a_failure_that_says_something_becomes_a_fact(world) {
+        let (claim, snapshot) = world.claimed("test").await;
+        assert!(matches!(world.fail_in("test", 101, 1).await, Observed::Attached(_)));
+        assert_eq!(world.snapshot(&claim.incident).await, snapshot, "another run is history only");
+        assert!(matches!(world.fail_in("test", 100, 2).await, Observed::Attached(_)));
+        let known = world.snapshot(&claim.incident).await;
+        assert_eq!((known.failed_attempts(100), known.version), (vec![1, 2], snapshot.version + 1));
+        assert_eq!(world.fail_in("test", 100, 2).await, Observed::Known);
+        assert_eq!(world.snapshot(&claim.incident).await, known);
+        world.succeed_in("test", 101, 2).await;
+        let words = world.snapshot(&claim.incident).await.flake();
+        assert_eq!(words, None, "of run 101 no failure is known here: it is a newer run that succeeds");
+    }
+
+    async fn while_another_attempt_is_waited_for_a_newer_run_that_fails_answers_too(world) {
+        let (claim, snapshot) = world.claimed("test").await;
+        let asked = Fact::RerunAsked { run_id: 100, attempt: 2 };
+        let snapshot = world.done(&claim, &snapshot, Outcome::fact(asked)).await;
+        assert!(world.store.rest(&claim, snapshot.version, Some(after(3600)), "a rerun", 0).await.unwrap());
+        assert!(matches!(world.fail_in("test", 101, 1).await, Observed::Attached(_)));
+        let known = world.snapshot(&claim.incident).await;
+        assert_eq!(known.rerun(), Rerun::FailedAgain { run_id: 101, attempt: 1 });
+        assert!(world.claim("worker-2", after(1)).await.is_some(), "it is due");
+        assert!(matches!(world.fail_in("test", 102, 1).await, Observed::Attached(_)));
+        assert_eq!(world.snapshot(&claim.incident).await.facts, known.facts, "one answer is enough");
+    }
+
+    /// Break it: leave `rerun-asked` to the kinds of fact that repeat.
+    async fn a_second_rerun_of_one_incident_cannot_be_written(world) {
+        let (claim, snapshot) = world.claimed("test").await;
+        let asked = Outcome::fact(Fact::RerunAsked { run_id: 100, attempt: 2 });
+        let snapshot = world.done(&claim, &snapshot, asked.clone()).await;
+        let refused = world.store.commit(&claim, &snapshot, &asked, NOW, LEASE).await.unwrap_err();
+        assert!(refused.to_string().contains("\"rerun-asked\" is known already"), "{refused}");
+        assert_eq!(world.snapshot(&claim.incident).await, snapshot);
     }
 
     async fn a_success_says_nothing_once_something_landed(world) {

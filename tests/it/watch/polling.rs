@@ -340,3 +340,18 @@ async fn wherever_writing_stops_the_next_poll_goes_on_and_history_stays_history(
         assert_eq!(bench.book.seen.lock().unwrap().len(), 4, "{writes}");
     }
 }
+
+#[tokio::test]
+async fn a_run_that_cannot_be_judged_is_said_once() {
+    let mut bench = Bench::new();
+    bench.fails(1);
+    *bench.provider.left_out.lock().unwrap() = vec!["run 7: head_sha is missing".to_owned()];
+    let remarks = bench.poll().await.remarks;
+    assert!(
+        remarks
+            .iter()
+            .any(|words| words.starts_with("run 7: head_sha is missing; "))
+    );
+    bench.fails(2);
+    assert_eq!(bench.poll().await.remarks, Vec::<String>::new());
+}

@@ -66,6 +66,8 @@ pub(super) struct Provider {
     pub(super) logs: Mutex<BTreeMap<u64, fn() -> Result<JobLog, ConnectorError>>>,
     /// The first page as it was last given, to say that it has not changed.
     pub(super) last: Mutex<Vec<RunView>>,
+    /// What is on the first page and cannot be judged.
+    pub(super) left_out: Mutex<Vec<String>>,
     pub(super) page_length: usize,
 }
 
@@ -155,7 +157,7 @@ impl Connector for Provider {
         Ok(RunsPage {
             runs: runs.into(),
             unchanged,
-            ..RunsPage::default()
+            left_out: self.left_out.lock().unwrap().clone().into(),
         })
     }
     async fn jobs(&self, run: u64, attempt: u64) -> Result<Vec<JobView>, ConnectorError> {

@@ -124,7 +124,9 @@ impl Scene {
             let job = incident.failure.job.as_deref().unwrap_or("-");
             format!("{} {job}", incident.failure.kind)
         };
-        self.incidents().await.iter().map(word).collect()
+        let mut kinds: Vec<String> = self.incidents().await.iter().map(word).collect();
+        kinds.sort();
+        kinds
     }
 
     /// Every message that people get, oldest first; each is taken once.

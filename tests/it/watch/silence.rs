@@ -116,6 +116,17 @@ async fn a_workflow_that_is_disabled_meanwhile_is_silent_until_it_is_active_agai
     scene.repository.set_workflow_state(9, "active").unwrap();
     scene.pass(1000);
     scene.look().await.unwrap();
+    let incident = &scene.incidents().await[0];
+    let scope = scene.store.within(&scene.project.organisation);
+    let snapshot = scope
+        .snapshot(&incident.id, scene_now(&scene))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(
+        snapshot.recovered().is_some(),
+        "no run came, and yet it is heard of again"
+    );
     scene
         .repository
         .set_workflow_state(9, "disabled_inactivity")

@@ -140,6 +140,7 @@ impl<'a> Story<'a> {
                 command: vec!["cargo".to_owned(), "test".to_owned()],
                 sandbox: "bubblewrap without network".to_owned(),
                 evidence,
+                repeated: Vec::new(),
             }))
         })
         .await;

@@ -12,10 +12,20 @@ use tokio::sync::Notify;
 use super::world::{Setting, World};
 
 /// Stops the worker right after its effect with this number, counted from 1, as `kill -9` would.
-struct StopAfter {
+pub(super) struct StopAfter {
     number: usize,
     passed: AtomicUsize,
-    reached: Notify,
+    pub(super) reached: Notify,
+}
+
+impl StopAfter {
+    pub(super) fn effect(number: usize) -> Arc<Self> {
+        Arc::new(Self {
+            number,
+            passed: AtomicUsize::new(0),
+            reached: Notify::new(),
+        })
+    }
 }
 
 #[async_trait]
@@ -50,11 +60,7 @@ async fn work(world: &World, stop: &StopAfter) -> bool {
 /// Kills the first worker after effect `number`; the second one ends the story. False when there is no such effect.
 async fn killed_after(number: usize) -> bool {
     let mut world = World::new(Setting::sums()).await;
-    let stop = Arc::new(StopAfter {
-        number,
-        passed: AtomicUsize::new(0),
-        reached: Notify::new(),
-    });
+    let stop = StopAfter::effect(number);
     world.engine.failpoint = Some(stop.clone());
     if !work(&world, &stop).await {
         return false;

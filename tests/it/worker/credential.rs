@@ -29,7 +29,10 @@ async fn a_question_is_asked_anew_after_the_key_was_rotated_and_the_old_link_is_
         super::world::NOW.plus_seconds(600),
     );
     let resealed = store.reseal_credentials(&swaps, organisation, &event, now);
-    assert_eq!(resealed.await.unwrap(), [world.incident.clone()]);
+    assert_eq!(
+        resealed.await.unwrap(),
+        std::slice::from_ref(&world.incident)
+    );
     world.clock.advance_millis(700_000);
     drain(&world.engine, "worker").await.unwrap();
     let new = world.inbox.link().unwrap();
@@ -55,7 +58,7 @@ async fn the_ledger_of_an_incident_whose_project_was_removed_still_verifies() {
         .remove_project(&world.project, "local:ada", now)
         .await
         .unwrap();
-    assert_eq!(removal.closed, [world.incident.clone()]);
+    assert_eq!(removal.closed, std::slice::from_ref(&world.incident));
     assert_eq!(removal.pulls.len(), 1);
     world.clock.advance_millis(700_000);
     let requests = world.forge.requests().len();

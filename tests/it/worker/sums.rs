@@ -10,11 +10,20 @@ pub(crate) const OLD_TEST: &str = "import unittest\nimport sums\n\n\nclass Sums(
 const NEW_TEST: &str = "import unittest\nimport sums\n\n\nclass More(unittest.TestCase):\n    def test_three(self):\n        self.assertEqual(sums.add(2, 1), 3)\n";
 pub(crate) const LOG: &str = "test_two (test_sums.Sums.test_two) ... FAIL\n\n======================================================================\nFAIL: test_two (test_sums.Sums.test_two)\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/home/runner/work/sums/sums/test_sums.py\", line 7, in test_two\n    self.assertEqual(sums.add(1, 1), 2)\nAssertionError: 0 != 2\n\n----------------------------------------------------------------------\nRan 1 test in 0.000s\n\nFAILED (failures=1)\n";
 
+/// The module without its defect.
+pub(crate) const RIGHT_MODULE: &str =
+    "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return 2 * a\n";
+
 /// Plants the repository and its failed run.
 pub(crate) fn plant(forge: &Forge) -> Planted {
+    plant_of(forge, MODULE, OLD_TEST)
+}
+
+/// The same with another module and another test.
+pub(crate) fn plant_of(forge: &Forge, module: &str, test: &str) -> Planted {
     let files = [
-        ("sums.py", FileEdit::file(MODULE)),
-        ("test_sums.py", FileEdit::file(OLD_TEST)),
+        ("sums.py", FileEdit::file(module)),
+        ("test_sums.py", FileEdit::file(test)),
         ("README.md", FileEdit::file("Sums.\n")),
     ];
     let repository = forge.create_repository("acme", "sums", &files).unwrap();

@@ -10,20 +10,21 @@ use caretaker::approve::{ApprovalToken, HumanDecision};
 use caretaker::audit::{Report, verify};
 use caretaker::clock::{Clock as _, FixedClock, Millis};
 use caretaker::connector::Connector;
-use caretaker::connector::github::credential::PersonalToken;
+use caretaker::connector::github::credential::{PersonalToken, TokenSource};
 use caretaker::connector::github::{GithubConnector, GithubOptions};
-use caretaker::forge::{Forge, ForgeOptions, Plant, Planted, start};
+use caretaker::forge::{Forge, ForgeOptions, Plant, Planted, TokenForm, start_with};
 use caretaker::gate::Rules;
 use caretaker::id::{IncidentId, ProjectId};
 use caretaker::incident::{Failure, FailureKind, Snapshot, Stage, stage};
 use caretaker::notify::{Notification, Notifier, Notifiers, NotifyError};
+use caretaker::onboard::app::Recorder;
 use caretaker::sandbox::{Limits, Mode, Sandbox};
 use caretaker::signer::{Keyring, system_randomness};
 use caretaker::store::{Consumed, Project, ProjectState, Store, WatchMode};
 use caretaker::worker::{Connectors, Engine, Settings, Time, Tools, drain};
 use caretaker::workspace::Identity;
 
-use super::sums;
+use super::{acting_as_app, sums};
 
 pub(crate) const NOW: Millis = Millis(1_790_000_000_000);
 
@@ -79,6 +80,8 @@ pub(crate) struct World {
     pub(crate) incident: IncidentId,
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<FixedClock>,
+    /// What happens to tokens, when caretaker acts as an App.
+    pub(crate) recorder: Option<Recorder>,
     home: tempfile::TempDir,
 }
 
@@ -89,6 +92,11 @@ pub(crate) enum Seed {
     Plant(Plant),
     /// A Python module, whose tests take a moment.
     Sums,
+    /// The same with another module and another test.
+    Python {
+        module: &'static str,
+        test: &'static str,
+    },
 }
 
 /// What a test may bend before the worker starts.
@@ -98,6 +106,8 @@ pub(crate) struct Setting {
     pub(crate) coder: Option<Arc<dyn Coder>>,
     /// The database's address; a file of its own when there is none.
     pub(crate) database: Option<String>,
+    /// Act as an App whose tokens have this form; with the forge's own token when there is none.
+    pub(crate) app: Option<TokenForm>,
 }
 
 impl Default for Setting {
@@ -107,6 +117,7 @@ impl Default for Setting {
             rules: RULES.to_owned(),
             coder: Some(Arc::new(ScriptedCoder::for_demo().unwrap())),
             database: None,
+            app: None,
         }
     }
 }
@@ -126,14 +137,23 @@ impl World {
     pub(crate) async fn new(setting: Setting) -> Self {
         let home = tempfile::tempdir().unwrap();
         let options = ForgeOptions::new(home.path().join("forge"), ([127, 0, 0, 1], 0).into());
-        let forge = start(options).await.unwrap();
+        let sources = acting_as_app::sources(setting.app);
+        let forge = start_with(options, sources).await.unwrap();
         let planted = match setting.seed {
             Seed::Plant(plant) => forge.plant(plant).unwrap(),
             Seed::Sums => sums::plant(&forge),
+            Seed::Python { module, test } => sums::plant_of(&forge, module, test),
         };
         let clock = Arc::new(FixedClock::at(NOW));
         let inbox = Inbox::default();
-        let connector = github(&forge, &planted, &clock);
+        let (credential, recorder) = match setting.app {
+            Some(form) => {
+                let (credential, recorder) = acting_as_app::installed(&forge, &planted, form);
+                (credential, Some(recorder))
+            }
+            None => (token(&forge), None),
+        };
+        let connector = github_with(&forge, &planted, &clock, credential);
         let file = format!("sqlite://{}", home.path().join("caretaker.db").display());
         let database = setting.database.unwrap_or(file);
         let engine = engine(&home, &database, &connector, setting.coder, &inbox, &clock).await;
@@ -149,6 +169,7 @@ impl World {
             incident,
             inbox,
             clock,
+            recorder,
             home,
         }
     }
@@ -226,10 +247,23 @@ impl World {
     }
 }
 
+fn token(forge: &Forge) -> Arc<dyn TokenSource> {
+    Arc::new(PersonalToken::new(forge.token().to_owned().into()))
+}
+
 pub(crate) fn github(
     forge: &Forge,
     planted: &Planted,
     clock: &Arc<FixedClock>,
+) -> Arc<dyn Connector> {
+    github_with(forge, planted, clock, token(forge))
+}
+
+fn github_with(
+    forge: &Forge,
+    planted: &Planted,
+    clock: &Arc<FixedClock>,
+    credential: Arc<dyn TokenSource>,
 ) -> Arc<dyn Connector> {
     let full_name = planted.repository.full_name();
     let (owner, name) = full_name.split_once('/').unwrap();
@@ -239,7 +273,7 @@ pub(crate) fn github(
         git_url: forge.url().to_owned(),
         owner: owner.to_owned(),
         name: name.to_owned(),
-        credential: Arc::new(PersonalToken::new(forge.token().to_owned().into())),
+        credential,
         expected_repository_id: Some(planted.repository.id().to_string()),
         deadline: Duration::from_secs(10),
     };

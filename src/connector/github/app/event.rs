@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::super::credential::Use;
-use super::Permissions;
+use super::{Permissions, Target};
 use crate::clock::Millis;
 use crate::incident::AuditEvent;
 
@@ -16,8 +16,8 @@ pub type TokenSink = Arc<dyn Fn(TokenEvent) + Send + Sync>;
 pub struct TokenRecord {
     /// The installation that it is of.
     pub installation: u64,
-    /// The one repository that it opens, by number.
-    pub repository: u64,
+    /// The one repository that it opens, by number where that is known.
+    pub repository: Target,
     /// What it is for.
     pub task: Use,
     /// What it may do.
@@ -68,7 +68,7 @@ impl TokenEvent {
         AuditEvent {
             kind,
             detail: format!(
-                "token {} for the {} {how}: installation {}, repository number {}, {}, until {}",
+                "token {} for the {} {how}: installation {}, {}, {}, until {}",
                 record.fingerprint,
                 record.task.role(),
                 record.installation,

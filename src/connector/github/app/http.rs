@@ -2,18 +2,12 @@
 
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method};
-use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::super::options::{GithubSetupError, check_base, is_loopback};
-use super::super::transport::{API_VERSION, Answer};
-
-/// The largest answer that is read, in bytes.
-const ANSWER_LIMIT: usize = 1 << 20;
-const MEDIA_TYPE: &str = "application/vnd.github+json";
-const AGENT: &str = concat!("caretaker/", env!("CARGO_PKG_VERSION"));
+use super::super::transport::{API_VERSION, Answer, MEDIA_TYPE, chain, complete, http_client};
 
 /// A request to the REST interface.
 pub(super) struct Request<'a> {
@@ -40,24 +34,9 @@ impl Http {
         if deadline.is_zero() {
             return Err(GithubSetupError::Deadline);
         }
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            // Losing the race to another thread leaves a provider installed, which is all that is needed.
-            drop(rustls::crypto::ring::default_provider().install_default());
-        }
-        let builder = reqwest::Client::builder()
-            .user_agent(AGENT)
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .pool_idle_timeout(Duration::from_secs(10));
         // A proxy would only be in the way of a server on this machine.
-        let builder = if is_loopback(&base) {
-            builder.no_proxy()
-        } else {
-            builder
-        };
-        let client = builder.build().map_err(|error| GithubSetupError::Client {
-            reason: format!("the HTTPS client cannot be made ({})", words(&error)),
-        })?;
+        let client = http_client(is_loopback(&base))
+            .map_err(|reason| GithubSetupError::Client { reason })?;
         Ok(Self {
             client,
             base: base.as_str().trim_end_matches('/').to_owned(),
@@ -88,11 +67,9 @@ impl Http {
             outgoing = outgoing.header(AUTHORIZATION, value);
         }
         if let Some(body) = request.body {
-            outgoing = outgoing
-                .header(http::header::CONTENT_TYPE, "application/json")
-                .body(body);
+            outgoing = outgoing.header(CONTENT_TYPE, "application/json").body(body);
         }
-        match tokio::time::timeout(self.deadline, complete(outgoing)).await {
+        match tokio::time::timeout(self.deadline, answered(outgoing)).await {
             Ok(answer) => answer,
             Err(_) => Err(format!(
                 "no complete answer within {} ms",
@@ -102,35 +79,10 @@ impl Http {
     }
 }
 
-async fn complete(outgoing: reqwest::RequestBuilder) -> Result<Answer, String> {
-    let off = |error: reqwest::Error| words(&error.without_url());
-    let mut response = outgoing.send().await.map_err(off)?;
-    let (status, headers) = (response.status(), response.headers().clone());
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(off)? {
-        if body.len().saturating_add(chunk.len()) > ANSWER_LIMIT {
-            return Err(format!("the answer is larger than {ANSWER_LIMIT} bytes"));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(Answer {
-        status,
-        headers,
-        body,
-    })
-}
-
-/// An error with its causes, each said once.
-fn words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let more = next.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = next.source();
-    }
-    text
+async fn answered(outgoing: reqwest::RequestBuilder) -> Result<Answer, String> {
+    let sent = outgoing.send().await;
+    let response = sent.map_err(|error| chain(&error.without_url()))?;
+    complete(response)
+        .await
+        .map_err(|broken| broken.to_string())
 }

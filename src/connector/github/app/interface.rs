@@ -15,7 +15,7 @@ use super::super::options::GithubSetupError;
 use super::super::transport::Answer;
 use super::http::{Http, Request};
 use super::key::AppKey;
-use super::tokens::{Form, Mint, MintOrder, Minted};
+use super::tokens::{Form, Mint, MintOrder, Minted, Target};
 use super::{Permissions, wire};
 use crate::clock::{Clock, Millis};
 
@@ -302,10 +302,11 @@ impl Mint for AppInterface {
     async fn mint(&self, order: &MintOrder) -> Result<Minted, TokenError> {
         let action = order.action();
         let path = format!("/app/installations/{}/access_tokens", order.installation);
-        let body = json!({
-            "repository_ids": [order.repository],
-            "permissions": order.permissions,
-        });
+        let mut body = json!({"permissions": order.permissions});
+        match &order.repository {
+            Target::Number(number) => body["repository_ids"] = json!([number]),
+            Target::Name(name) => body["repositories"] = json!([name]),
+        }
         let header = match order.form {
             Form::Usual => None,
             Form::Compatible => Some(("x-github-stateless-s2s-token", "disabled")),
@@ -372,7 +373,7 @@ impl AppInterface {
                     TokenError::OutOfReach {
                         action,
                         installation,
-                        repository: order.repository,
+                        repository: order.repository.to_string(),
                         reason,
                     }
                 } else {
@@ -416,17 +417,21 @@ fn minted(action: &str, order: &MintOrder, answer: wire::Issued) -> Result<Minte
             "the token may do more than was asked for ({more})"
         )));
     }
-    let elsewhere = answer
-        .repositories
-        .unwrap_or_default()
-        .iter()
-        .any(|repository| repository.id != Some(order.repository));
-    if elsewhere {
+    let opened = answer.repositories.unwrap_or_default();
+    let ordered = |repository: &wire::Repository| match &order.repository {
+        Target::Number(number) => repository.id == Some(*number),
+        Target::Name(name) => {
+            let found = repository.name.as_deref();
+            found.is_some_and(|found| found.eq_ignore_ascii_case(name))
+        }
+    };
+    if opened.len() > 1 || !opened.iter().all(ordered) {
         return Err(nonsense("the token opens other repositories too"));
     }
     Ok(Minted {
         secret,
         expires_at: Millis(expires_at.as_millisecond()),
         permissions,
+        repository: opened.first().and_then(|repository| repository.id),
     })
 }

@@ -9,6 +9,7 @@ mod interface;
 mod key;
 mod manifest;
 mod permissions;
+mod stored;
 mod tokens;
 mod wire;
 
@@ -17,4 +18,5 @@ pub use interface::{AppInterface, AppOptions, AppView, InstallationView};
 pub use key::{AppKey, AppKeyError};
 pub use manifest::{ManifestExchange, NewApp};
 pub use permissions::{Access, Permissions, needed, of_app, welcome};
-pub use tokens::{AppTokens, Form, InstallationTokens, Mint, MintOrder, Minted};
+pub use stored::{StoredCredential, token_source};
+pub use tokens::{AppTokens, Form, InstallationTokens, Mint, MintOrder, Minted, Target};

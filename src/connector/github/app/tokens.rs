@@ -1,13 +1,16 @@
 //! Installation tokens: one minting at a time for each use, a new one before the old one ends, nothing written down.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::super::credential::{CredentialIdentity, IssuedToken, TokenError, TokenSource, Use};
+use super::super::credential::{
+    CredentialIdentity, Grant, IssuedToken, TokenError, TokenSource, Use,
+};
 use super::event::{Ended, TokenEvent, TokenRecord, TokenSink};
 use super::interface::InstallationView;
 use super::permissions::{needed, welcome};
@@ -28,13 +31,32 @@ pub enum Form {
     Compatible,
 }
 
+/// The one repository that a token opens.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// By its number, which stays whatever the repository is called.
+    Number(u64),
+    /// By its name without its owner: for the one look at a registration, before the number is known.
+    Name(String),
+}
+
+/// `repository number 42`, `repository widget`.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "repository number {number}"),
+            Self::Name(name) => write!(f, "repository {name}"),
+        }
+    }
+}
+
 /// An order for one token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MintOrder {
     /// The installation that it is of.
     pub installation: u64,
-    /// The one repository that it opens, by number.
-    pub repository: u64,
+    /// The one repository that it opens.
+    pub repository: Target,
     /// What it is for.
     pub task: Use,
     /// What it may do.
@@ -58,6 +80,8 @@ pub struct Minted {
     pub expires_at: Millis,
     /// What it may do.
     pub permissions: Permissions,
+    /// The number of the repository that it opens, where the answer says.
+    pub repository: Option<u64>,
 }
 
 /// Where tokens are made: the provider.
@@ -83,10 +107,10 @@ pub trait Mint: Send + Sync {
 }
 
 /// What tokens are kept apart by. The permissions follow from the use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     installation: u64,
-    repository: u64,
+    repository: Target,
     task: Use,
     form: Form,
 }
@@ -152,7 +176,7 @@ impl AppTokens {
     }
 
     /// The tokens for one repository of an installation. Handles for the same repository share their tokens.
-    pub fn of(self: &Arc<Self>, installation: u64, repository: u64) -> InstallationTokens {
+    pub fn of(self: &Arc<Self>, installation: u64, repository: Target) -> InstallationTokens {
         InstallationTokens {
             tokens: Arc::clone(self),
             installation,
@@ -165,11 +189,21 @@ impl AppTokens {
     }
 
     async fn obtain(&self, place: Place, at_least: Duration) -> Result<IssuedToken, TokenError> {
+        // Break it: leave this out; `a_repository_that_is_known_by_name_alone_is_only_looked_at` then fails.
+        if matches!(place.repository, Target::Name(_)) && place.task != Use::Read {
+            return Err(TokenError::Refused {
+                action: format!("getting a token for the {}", place.task.role()),
+                reason: format!(
+                    "{} is known by name alone, and may only be looked at until it is registered",
+                    place.repository
+                ),
+            });
+        }
         if at_least > LONGEST_PROMISE {
             let longest = i64::try_from(LONGEST_PROMISE.as_secs()).unwrap_or(i64::MAX);
-            return Err(short_lived(place, at_least, longest));
+            return Err(short_lived(&place, at_least, longest));
         }
-        let slot = Arc::clone(self.slots().entry(place).or_default());
+        let slot = Arc::clone(self.slots().entry(place.clone()).or_default());
         let wanted = at_least.max(MARGIN);
         let seen = {
             let state = slot.state();
@@ -190,8 +224,8 @@ impl AppTokens {
                 return Err(error.clone());
             }
         }
-        let minted = self.order(place).await;
-        let (outcome, events) = self.landed(&slot, place, at_least, minted);
+        let minted = self.order(&place).await;
+        let (outcome, events) = self.landed(&slot, &place, at_least, minted);
         for event in events {
             (self.tell)(event);
         }
@@ -199,10 +233,10 @@ impl AppTokens {
     }
 
     /// Orders a token with what its use needs, and with what is welcome where the installation has it.
-    async fn order(&self, place: Place) -> Result<Minted, TokenError> {
+    async fn order(&self, place: &Place) -> Result<Minted, TokenError> {
         let mut order = MintOrder {
             installation: place.installation,
-            repository: place.repository,
+            repository: place.repository.clone(),
             task: place.task,
             permissions: needed(place.task),
             form: place.form,
@@ -230,7 +264,7 @@ impl AppTokens {
     fn landed(
         &self,
         slot: &Slot,
-        place: Place,
+        place: &Place,
         at_least: Duration,
         minted: Result<Minted, TokenError>,
     ) -> (Result<IssuedToken, TokenError>, Vec<TokenEvent>) {
@@ -252,7 +286,9 @@ impl AppTokens {
         let token = IssuedToken::new(minted.secret, Some(minted.expires_at));
         let record = TokenRecord {
             installation: place.installation,
-            repository: place.repository,
+            repository: minted
+                .repository
+                .map_or_else(|| place.repository.clone(), Target::Number),
             task: place.task,
             permissions: minted.permissions,
             fingerprint: token.fingerprint.clone(),
@@ -287,7 +323,7 @@ impl AppTokens {
     }
 }
 
-fn short_lived(place: Place, wanted: Duration, found_seconds: i64) -> TokenError {
+fn short_lived(place: &Place, wanted: Duration, found_seconds: i64) -> TokenError {
     TokenError::ShortLived {
         action: format!("getting a token for the {}", place.task.role()),
         wanted_seconds: wanted.as_secs(),
@@ -306,14 +342,14 @@ fn is_long(token: &SecretString) -> bool {
 pub struct InstallationTokens {
     tokens: Arc<AppTokens>,
     installation: u64,
-    repository: u64,
+    repository: Target,
 }
 
 impl InstallationTokens {
-    const fn place(&self, task: Use, form: Form) -> Place {
+    fn place(&self, task: Use, form: Form) -> Place {
         Place {
             installation: self.installation,
-            repository: self.repository,
+            repository: self.repository.clone(),
             task,
             form,
         }
@@ -339,6 +375,20 @@ impl TokenSource for InstallationTokens {
 
     fn identity(&self) -> CredentialIdentity {
         CredentialIdentity::Installation(self.installation)
+    }
+
+    async fn granted(&self) -> Result<Option<Grant>, TokenError> {
+        let view = self.tokens.mint.installation(self.installation).await?;
+        if view.suspended {
+            return Err(TokenError::Suspended {
+                action: "reading what the installation may do".to_owned(),
+                installation: self.installation,
+            });
+        }
+        Ok(Some(Grant {
+            permissions: view.permissions,
+            page: view.page,
+        }))
     }
 
     async fn compatible_token(

@@ -54,6 +54,7 @@ pub(super) struct Issued {
 #[serde(default)]
 pub(super) struct Repository {
     pub(super) id: Option<u64>,
+    pub(super) name: Option<String>,
 }
 
 /// `POST /app-manifests/{code}/conversions`. No `Debug`: it holds the App's key.
