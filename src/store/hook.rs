@@ -23,12 +23,14 @@ statements! {
     /// Another version of an object whose versions have no order.
     REPLACE = "INSERT INTO hook_object (object, version, received_at) VALUES ($1, $2, $3) ON CONFLICT (object) \
         DO UPDATE SET version = EXCLUDED.version, received_at = EXCLUDED.received_at WHERE hook_object.version <> EXCLUDED.version";
-    /// Whoever watches the repository looks now.
+    /// Whoever watches the repository looks now; where somebody is looking (the next look is the lease's end), once that has
+    /// ended.
     HINT = "INSERT INTO project_watch (project, next_at, hinted_at, counted_from) \
         SELECT p.id, CAST($1 AS BIGINT), CAST($1 AS BIGINT), CAST($1 AS BIGINT) FROM project p WHERE p.organisation = $2 \
         AND p.host = $3 AND p.repository_id = $4 AND p.state = 'confirmed' AND p.removed_at IS NULL \
         ON CONFLICT (project) DO UPDATE SET hinted_at = EXCLUDED.hinted_at, \
-        next_at = CASE WHEN project_watch.next_at > EXCLUDED.next_at THEN EXCLUDED.next_at ELSE project_watch.next_at END";
+        next_at = CASE WHEN project_watch.next_at = project_watch.lease_until OR project_watch.next_at < EXCLUDED.next_at \
+        THEN project_watch.next_at ELSE EXCLUDED.next_at END";
     /// When anything was heard last.
     NEWEST = "SELECT MAX(received_at) AS newest FROM hook_delivery";
 }

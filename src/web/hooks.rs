@@ -1,6 +1,8 @@
 //! `POST /webhooks/github`: the hosting service says that there is news. Nothing is parsed or written before the signature of
 //! the whole body is known to be right, and all that a delivery can do is to make a project due.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +11,6 @@ use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use http_body_util::BodyExt as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
@@ -256,7 +257,7 @@ impl Webhooks {
         }
         let mut held = Held::new(&self.memory)?;
         let mut verifier = self.key.verifier();
-        while let Some(frame) = body.frame().await {
+        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
             let frame = frame.map_err(|_| Declined::CutOff)?;
             // A trailer belongs to no body.
             if let Ok(piece) = frame.into_data() {

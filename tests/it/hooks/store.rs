@@ -1,5 +1,8 @@
 //! What the store makes of deliveries, the same on SQLite and on PostgreSQL.
 
+use caretaker::connector::{Condition, Usage};
+use caretaker::store::Looked;
+
 use super::*;
 
 fn ordered(digits: &str) -> HookVersion<'_> {
@@ -63,8 +66,8 @@ on_both! {
         let _heard = world.hear(1, ordered("1"), NOW).await;
         let expected = Watch { next_at: NOW.0, hinted_at: Some(NOW.0), lease_owner: None };
         assert_eq!(world.watch_of(&world.project).await, Some(expected));
-        // Somebody is looking, and will look again in a while.
-        world.run_sql("UPDATE project_watch SET next_at = 1800000090000, lease_owner = 'w', lease_until = 1800000030000").await;
+        // Somebody has looked, and will look again in a while.
+        world.run_sql("UPDATE project_watch SET next_at = 1800000090000, lease_owner = 'w', lease_until = 1800000100000").await;
         let _heard = world.hear(2, ordered("2"), after(5)).await;
         let expected = Watch { next_at: after(5).0, hinted_at: Some(after(5).0), lease_owner: Some("w".to_owned()) };
         assert_eq!(world.watch_of(&world.project).await, Some(expected));
@@ -72,6 +75,37 @@ on_both! {
         world.run_sql("UPDATE project_watch SET next_at = 1").await;
         let _heard = world.hear(3, ordered("3"), after(6)).await;
         assert_eq!(world.watch_of(&world.project).await.unwrap().next_at, 1);
+    }
+
+    /// Somebody is looking already, perhaps at what was there before: the project is due when that look ends, not during it.
+    async fn a_hint_during_a_look_is_heard_when_it_ends(world) {
+        let looks = world.store.take_looks("w", NOW, 10).await.unwrap();
+        let [look] = &looks[..] else { panic!("{looks:?}") };
+        assert_eq!(world.hear(1, ordered("1"), after(5)).await, Heard::Hinted(1));
+        assert_eq!(world.watch_of(&world.project).await.unwrap().next_at, after(60).0);
+        assert!(world.store.take_looks("w", after(5), 10).await.unwrap().is_empty());
+        let looked = Looked {
+            began: NOW,
+            now: after(6),
+            next_at: after(90),
+            answered: true,
+            condition: Condition::Fine,
+            detail: None,
+            mend: None,
+            lag: None,
+            requests: 1,
+            unchanged: 0,
+            budget: Usage::default(),
+        };
+        world.store.looked("w", &[(look.clone(), looked.clone())]).await.unwrap();
+        let again = world.store.take_looks("w", after(6), 10).await.unwrap();
+        assert_eq!(again.len(), 1);
+        let looked = Looked { began: after(6), now: after(7), ..looked };
+        world.store.looked("w", &[(again[0].clone(), looked)]).await.unwrap();
+        assert!(world.store.take_looks("w", after(7), 10).await.unwrap().is_empty());
+        // Between two looks it is due at once.
+        assert_eq!(world.hear(2, ordered("2"), after(8)).await, Heard::Hinted(1));
+        assert_eq!(world.store.take_looks("w", after(8), 10).await.unwrap().len(), 1);
     }
 
     /// Break it: leave host, state or `removed_at` out of HINT and WATCHED.
