@@ -7,7 +7,7 @@ use super::classify::{TABLE, UNKNOWN};
 /// The table of `docs/watching.md`, in Markdown: what follows from how a run ended.
 pub fn truth_table() -> String {
     let mut page =
-        String::from("| a completed run, or a job of it, ended as | what follows |\n|---|---|");
+        String::from("| a completed run, or a job of it, ended as | what follows |\n|---|---|\n");
     // Writing to a String has no failure.
     for row in TABLE {
         let word = match row.conclusion {

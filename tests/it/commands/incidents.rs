@@ -229,8 +229,8 @@ async fn an_incident_that_waits_for_another_attempt_says_so_and_ends_with_counts
     stage        closed (flaky)
     opened       [time]
     changed      [time]
-    why          It ended without a merge of ours (flaky): failed in attempt 1, passed in attempt 2 of run 1042 at
-                 the same commit
+    why          It ended without a merge of ours (flaky): failed in attempt 1, passed in attempt 2 of
+                 run 1042 at the same commit
     failure      code: ci / test on main at [object], run 1042 attempt 1
                  https://github.example/acme/difference/actions/runs/1042
     sandbox      succeeds: cargo test

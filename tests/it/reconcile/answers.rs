@@ -167,6 +167,8 @@ async fn a_limit_is_waited_for_and_a_bare_403_is_a_missing_permission() {
         matches!(after(&answer, 1), AfterMerge::Stop(_)),
         "{answer:?}"
     );
+    assert_eq!(bench.landing(&binding).await, Landing::Nothing);
+    let before = bench.repository.tip("main").unwrap();
     // Last, since nothing is sent while it lasts.
     bench.forge.fault(Fault {
         method: "PUT".to_owned(),
@@ -183,7 +185,7 @@ async fn a_limit_is_waited_for_and_a_bare_403_is_a_missing_permission() {
         matches!(after(&answer, 1), AfterMerge::WaitThenCompare(_)),
         "{answer:?}"
     );
-    assert_eq!(bench.landing(&binding).await, Landing::Nothing);
+    assert_eq!(bench.repository.tip("main").unwrap(), before);
 }
 
 /// Answers that leave open what happened are never an occasion to ask again.

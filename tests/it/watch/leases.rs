@@ -100,7 +100,9 @@ async fn a_flood_of_hints_does_not_cost_more_than_the_allowance() {
             repositories: &repository,
             object: None,
         };
-        let heard = scene.store.hear(&scene.project.organisation, &delivery, now);
+        let heard = scene
+            .store
+            .hear(&scene.project.organisation, &delivery, now);
         assert_eq!(heard.await.unwrap(), Heard::Hinted(1));
         scene.watch.look_at_due(now).await.unwrap();
     }
@@ -118,12 +120,14 @@ async fn a_hint_is_heard_at_once() {
     scene.add("failure", vec![job("test", "failure")]);
     let delivery = HookDelivery {
         id: "one",
-        body: "one",
+        body: "its body",
         host: &scene.project.host,
         repositories: &[scene.repository.id()],
         object: None,
     };
-    let heard = scene.store.hear(&scene.project.organisation, &delivery, now);
+    let heard = scene
+        .store
+        .hear(&scene.project.organisation, &delivery, now);
     assert_eq!(heard.await.unwrap(), Heard::Hinted(1));
     let looks = scene.watch.look_at_due(now).await.unwrap();
     assert_eq!(looks[0].1.opened.len(), 1);
