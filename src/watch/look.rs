@@ -270,9 +270,10 @@ async fn runs(
     {
         // The runs may be hidden while the repository is there: what it says of itself tells more.
         watched.repository = None;
-        if let Err(error) = connector.repository().await {
-            return Err(trouble(project, &error));
-        }
+        return Err(match connector.repository().await {
+            Err(error) => trouble(project, &error),
+            Ok(_) => hidden_runs(project),
+        });
     }
     Err(of_watch(project, &error))
 }
@@ -297,6 +298,20 @@ fn base(project: &Project, watched: &mut Watched) -> Result<String, String> {
 fn own_fault(reason: String) -> Trouble {
     Trouble {
         standing: Standing::new(Condition::Failing, reason, None),
+        until: None,
+        transient: false,
+    }
+}
+
+/// The repository can be seen and its runs cannot.
+fn hidden_runs(project: &Project) -> Trouble {
+    let mend = format!(
+        "give the token the permission to read Actions, or give another one: `caretaker project credential {} --token-env VAR`",
+        project.id
+    );
+    let detail = format!("{} can be seen, its runs cannot", project.full_name);
+    Trouble {
+        standing: Standing::new(Condition::PermissionMissing, detail, Some(mend)),
         until: None,
         transient: false,
     }

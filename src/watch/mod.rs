@@ -9,6 +9,7 @@ pub mod health;
 mod look;
 mod pace;
 mod plan;
+mod plausible;
 mod poll;
 mod record;
 mod round;

@@ -55,7 +55,7 @@ mod store;
 /// The moment at which every story begins.
 const NOW: Millis = Millis(1_800_000_000_000);
 const HOST: &str = "github.example";
-const SECRET: &str = "It's a Secret to Everybody";
+pub(crate) const SECRET: &str = "It's a Secret to Everybody";
 
 fn after(seconds: i64) -> Millis {
     NOW.plus_seconds(seconds)
@@ -201,7 +201,12 @@ impl World {
 }
 
 fn webhooks() -> Webhooks {
-    Webhooks::new(HookKey::new(SECRET.as_bytes()).unwrap(), HOST.to_owned())
+    webhooks_of(HOST)
+}
+
+/// Deliveries of a host that signs with [`SECRET`].
+pub(crate) fn webhooks_of(host: &str) -> Webhooks {
+    Webhooks::new(HookKey::new(SECRET.as_bytes()).unwrap(), host.to_owned())
 }
 
 fn project(organisation: u8, number: u8) -> Project {
@@ -228,7 +233,7 @@ fn project(organisation: u8, number: u8) -> Project {
     }
 }
 
-fn trust() -> TrustHistory {
+pub(crate) fn trust() -> TrustHistory {
     const YEAR: i64 = 365 * 24 * 3_600;
     let key = |number| SecretKey::from_seed(&[number; 32]);
     let keys = |role: Role| {

@@ -2,6 +2,7 @@
 
 mod classification;
 mod conditions;
+mod hooked;
 mod leases;
 mod pace;
 mod polling;

@@ -129,3 +129,24 @@ async fn a_limit_is_waited_for_and_is_no_alarm() {
     scene.look().await.unwrap();
     assert_eq!(shown(&scene).await.0, Condition::Fine.as_str());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_whose_runs_are_hidden_is_not_said_to_be_gone() {
+    let mut scene = Scene::new().await;
+    scene.look().await.unwrap();
+    scene.forge.fault(Fault {
+        method: "GET".to_owned(),
+        path: "/actions/runs".to_owned(),
+        nth: 1,
+        action: FaultAction::Status {
+            code: 404,
+            body: "{\"message\":\"Not Found\"}".to_owned(),
+            headers: Vec::new(),
+        },
+    });
+    scene.pass(60);
+    scene.look().await;
+    let (condition, mend) = shown(&scene).await;
+    assert_eq!(condition, Condition::PermissionMissing.as_str());
+    assert!(mend.contains("read Actions"), "{mend}");
+}
