@@ -86,6 +86,8 @@ impl Excerpt {
         self.head_is_full = true;
         let end = self.head.iter().rposition(|byte| *byte == b'\n');
         let begun = self.head.split_off(end.map_or(0, |end| end + 1));
+        // Room that the head does not use is the tail's, so that a text below the cap stays whole.
+        self.tail_limit += self.head_limit - self.head.len();
         self.push_behind_head(&begun);
         self.push_behind_head(rest);
     }
