@@ -144,7 +144,7 @@ impl Store {
                 "a project was registered or removed meanwhile; nothing was written, try again",
             );
         }
-        // Break it: leave this question out; `keys::rotation::an_answer_that_waits_for_its_signature_holds_the_rotation_up` fails.
+        // Break it: leave this question out; `store::credential::an_answer_that_waits_for_its_signature_holds_the_rotation_up` fails.
         if work.count(sqlx::query(UNSIGNED_ANSWERS)).await? > 0 {
             return refused(
                 "a person's answer waits for its signature, which needs the present key; nothing was written. Let a worker run for a moment, then try again",

@@ -22,7 +22,7 @@ statements! {
         (SELECT w.project FROM project_watch w JOIN project p ON p.id = w.project WHERE p.state = 'confirmed' \
         AND p.removed_at IS NULL AND w.next_at <= $3 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $3) \
         AND (w.looked_at IS NULL OR w.looked_at <= $5) ORDER BY w.next_at, w.project LIMIT $4) \
-        RETURNING project, condition, since, detail, requests, unchanged, counted_from";
+        RETURNING project, condition, since, detail, mend, requests, unchanged, counted_from";
     /// One of them.
     ONE = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
         draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
@@ -69,6 +69,8 @@ pub struct Look {
     pub since: Option<Millis>,
     /// The provider's words then.
     pub detail: Option<String>,
+    /// What to do about it.
+    pub mend: Option<String>,
     requests: i64,
     unchanged: i64,
     counted_from: Millis,
@@ -129,6 +131,7 @@ impl Store {
                 condition: value::word(&row, "condition")?,
                 since: value::optional_integer(&row, "since")?.map(Millis),
                 detail: value::optional_text(&row, "detail")?,
+                mend: value::optional_text(&row, "mend")?,
                 requests: value::integer(&row, "requests")?,
                 unchanged: value::integer(&row, "unchanged")?,
                 counted_from: Millis(value::integer(&row, "counted_from")?),

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::memory::Memory;
 use super::pace::{Allowance, Shown, next_look};
-use super::poll::{Memory, PollReport, WatchError, poll};
+use super::poll::{PollReport, WatchError, poll};
 use super::record::StoreObservations;
 use super::silence;
 use super::standing::{Standing, of_error, of_repository};
@@ -202,7 +203,7 @@ fn remembered(look: &Look) -> Standing {
     Standing {
         condition: look.condition,
         detail: look.detail.clone(),
-        mend: None,
+        mend: look.mend.clone(),
     }
 }
 

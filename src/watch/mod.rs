@@ -7,6 +7,7 @@ mod calendar;
 mod classify;
 pub mod health;
 mod look;
+mod memory;
 mod pace;
 mod plan;
 mod plausible;
@@ -19,8 +20,9 @@ mod table;
 mod workflows;
 
 pub use classify::{Observation, Reading, Success, classify, counts};
+pub use memory::Memory;
 pub use pace::{Allowance, Shown, next_look};
-pub use poll::{Memory, NewId, PollReport, WatchError, poll};
+pub use poll::{NewId, PollReport, WatchError, poll};
 pub use record::{Observations, RecordError};
 pub use round::{Watch, run};
 pub use standing::{Standing, of_error, of_repository};

@@ -1,8 +1,10 @@
 //! One look at the runs of one project.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::classify::{Observation, Reading, classify, counts, depends_on_jobs, unreadable};
+use super::memory::Memory;
 use super::plan::{Entry, Plan, Verdict};
 use super::plausible::is_implausible;
 use super::record::{Observations, RecordError};
@@ -50,42 +52,6 @@ pub enum WatchError {
         /// What the store says.
         source: RecordError,
     },
-}
-
-/// What polls of one project remember for each other. Losing it costs some requests and nothing else.
-#[derive(Debug, Default)]
-pub struct Memory {
-    /// The newest run at the last poll: what is older was looked at.
-    newest: Option<u64>,
-    /// Runs that have not ended.
-    running: BTreeSet<u64>,
-    /// Runs that have ended and are not understood yet.
-    unread: BTreeSet<u64>,
-    /// Runs of these that are no longer on the first page.
-    beyond: BTreeSet<u64>,
-    /// Everything on the first page, as it was last read, is written down.
-    settled: bool,
-    /// How often an attempt of a run was read without being understood.
-    readings: BTreeMap<(u64, u64), u32>,
-    /// How often a job's log could not be fetched.
-    log_readings: BTreeMap<u64, u32>,
-    /// Attempts of runs that wait for a person, and of which that was said.
-    held: BTreeSet<(u64, u64)>,
-    /// Runs that cannot be judged, in words, of which that was said.
-    left_out: BTreeSet<String>,
-    swept_at: Option<Millis>,
-}
-
-impl Memory {
-    /// The newest run that was seen.
-    pub const fn newest(&self) -> Option<u64> {
-        self.newest
-    }
-
-    /// Whether something runs or is not understood yet, so that the next poll should be soon.
-    pub fn is_busy(&self) -> bool {
-        !self.running.is_empty() || !self.unread.is_empty()
-    }
 }
 
 /// Makes an identifier for an incident that may be opened; fails when there is no randomness.
@@ -137,12 +103,15 @@ pub async fn poll(
         beyond: BTreeSet::new(),
         memory,
         report: PollReport::default(),
+        first_page: Arc::default(),
+        swept: false,
+        held: BTreeSet::new(),
+        left_out: BTreeSet::new(),
         unreachable: 0,
     };
     let Some(runs) = round.collect().await? else {
         return Ok(round.report);
     };
-    round.memory.settled = false;
     let entries = round.plan(&runs).await?;
     round.write(entries, new_id).await?;
     Ok(round.finish(&runs))
@@ -161,6 +130,12 @@ struct Round<'a> {
     running: BTreeSet<u64>,
     unread: BTreeSet<u64>,
     beyond: BTreeSet<u64>,
+    first_page: Arc<[RunView]>,
+    /// All pages are read.
+    swept: bool,
+    /// What is said in this poll, and counts as said when it succeeds.
+    held: BTreeSet<(u64, u64)>,
+    left_out: BTreeSet<String>,
     unreachable: u32,
 }
 
@@ -180,7 +155,7 @@ impl Round<'_> {
     }
 
     /// The runs that count, newest first, each with whether it was seen before: all of every page up to known ground. None when
-    /// the provider says that nothing has changed and nothing was left over.
+    /// nothing has changed and nothing was left over.
     async fn collect(&mut self) -> Result<Option<Vec<(RunView, bool)>>, WatchError> {
         let due = |at: Millis| self.now.0.saturating_sub(at.0) >= SWEEP_EVERY;
         let sweep = self.memory.swept_at.is_none_or(due);
@@ -190,9 +165,11 @@ impl Round<'_> {
             let page = self.connector.runs(number).await;
             let page = page.map_err(|error| self.provider(error))?;
             self.report.pages = number;
-            let quiet = number == 1 && page.unchanged && self.memory.settled && !sweep;
-            if quiet && self.memory.unread.is_empty() && self.memory.beyond.is_empty() {
-                return Ok(None);
+            if number == 1 {
+                if self.memory.has_settled(&page.runs) && !sweep {
+                    return Ok(None);
+                }
+                self.first_page = Arc::clone(&page.runs);
             }
             self.say_what_was_left_out(&page.left_out);
             let Some(oldest) = page.runs.iter().map(|run| run.id).min() else {
@@ -210,21 +187,14 @@ impl Round<'_> {
             }
         }
         self.beyond_the_pages(&wanted, &mut found).await?;
-        if sweep {
-            self.memory.swept_at = Some(self.now);
-        }
+        self.swept = sweep;
         Ok(Some(found.into_values().rev().collect()))
     }
 
     /// Says once of each run that cannot be judged that it cannot.
     fn say_what_was_left_out(&mut self, left_out: &[String]) {
-        let said = &mut self.memory.left_out;
-        if said.len() > LEFT_OUT {
-            // Forgetting costs a remark and nothing else.
-            said.clear();
-        }
         for words in left_out {
-            if said.insert(words.clone()) {
+            if !self.memory.left_out.contains(words) && self.left_out.insert(words.clone()) {
                 let remark = format!("{words}; nothing follows from it, look at it yourself");
                 self.report.remarks.push(remark);
             }
@@ -305,7 +275,16 @@ impl Round<'_> {
         memory.unread = self.unread;
         memory.readings.retain(|run, _| listed.contains(run));
         memory.held.retain(|run| listed.contains(run));
-        memory.settled = true;
+        memory.settled = Some(self.first_page);
+        if self.swept {
+            memory.swept_at = Some(self.now);
+        }
+        memory.held.extend(self.held);
+        if memory.left_out.len() > LEFT_OUT {
+            // Forgetting costs a remark and nothing else.
+            memory.left_out.clear();
+        }
+        memory.left_out.extend(self.left_out);
         self.report
     }
 
@@ -358,7 +337,8 @@ impl Round<'_> {
             }
             // Not seen: it goes on under the same number once somebody allows it.
             Some(Reading::AwaitsPerson) => {
-                if self.memory.held.insert((run.id, run.attempt)) {
+                let attempt = (run.id, run.attempt);
+                if !self.memory.held.contains(&attempt) && self.held.insert(attempt) {
                     self.report
                         .remarks
                         .push(format!("{} waits for a person to allow it", name(run)));

@@ -316,7 +316,7 @@ fn forget_clone(home: &Path, id: &ProjectId) -> Option<String> {
         Ok(found) if !found.is_dir() => return told("it is no folder".to_owned()),
         Ok(_) => {}
     }
-    // Break it: drop this comparison; `onboard::removal::nothing_outside_the_home_is_deleted` then fails.
+    // Break it: drop this comparison; `commands::projects::nothing_outside_the_home_is_deleted` then fails.
     match (folder.canonicalize(), home.canonicalize()) {
         (Ok(real), Ok(home)) if real.starts_with(&home) => match std::fs::remove_dir_all(&real) {
             Ok(()) => None,

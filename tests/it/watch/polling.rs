@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use caretaker::clock::Millis;
-use caretaker::connector::{ConnectorError, RunView};
+use caretaker::connector::{Connector as _, ConnectorError, RunView};
 use caretaker::id::IncidentId;
 use caretaker::incident::FailureKind;
 use caretaker::watch::{Memory, PollReport, WatchError, poll};
@@ -354,4 +354,43 @@ async fn a_run_that_cannot_be_judged_is_said_once() {
     );
     bench.fails(2);
     assert_eq!(bench.poll().await.remarks, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_page_that_a_failed_poll_has_read_is_read_again() {
+    let mut bench = Bench::new();
+    bench.succeeds(1);
+    bench.poll().await;
+    bench.fails(2);
+    *bench.book.unreadable.lock().unwrap() = true;
+    assert!(bench.try_poll().await.is_err());
+    *bench.book.unreadable.lock().unwrap() = false;
+    // The provider says "not modified" from now on: that very page was read before.
+    assert_eq!(bench.poll().await.opened.len(), 1);
+    assert!(bench.poll().await.opened.is_empty());
+}
+
+#[tokio::test]
+async fn another_project_that_reads_the_same_page_first_takes_nothing_away() {
+    let mut bench = Bench::new();
+    bench.succeeds(1);
+    bench.poll().await;
+    bench.fails(2);
+    let memory = std::mem::take(&mut bench.memory);
+    bench.provider.runs(1).await.unwrap();
+    bench.memory = memory;
+    assert_eq!(bench.poll().await.opened.len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_failed_poll_would_have_said_is_said_by_the_next() {
+    let mut bench = Bench::new();
+    bench.succeeds(1);
+    bench.poll().await;
+    bench.provider.put(run(2, "action_required"), &[]);
+    bench.fails(3);
+    *bench.book.writes_left.lock().unwrap() = Some(0);
+    assert!(bench.try_poll().await.is_err());
+    *bench.book.writes_left.lock().unwrap() = None;
+    assert_eq!(bench.poll().await.remarks.len(), 1);
 }

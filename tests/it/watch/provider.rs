@@ -1,7 +1,7 @@
 //! A provider and a store in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use caretaker::approve::Binding;
@@ -65,7 +65,7 @@ pub(super) struct Provider {
     /// Logs of jobs.
     pub(super) logs: Mutex<BTreeMap<u64, fn() -> Result<JobLog, ConnectorError>>>,
     /// The first page as it was last given, to say that it has not changed.
-    pub(super) last: Mutex<Vec<RunView>>,
+    pub(super) last: Mutex<Arc<[RunView]>>,
     /// What is on the first page and cannot be judged.
     pub(super) left_out: Mutex<Vec<String>>,
     pub(super) page_length: usize,
@@ -150,12 +150,17 @@ impl Connector for Provider {
             .cloned()
             .collect();
         let mut last = self.last.lock().unwrap();
-        let unchanged = page == 1 && *last == runs && !runs.is_empty();
+        let unchanged = page == 1 && **last == *runs;
+        let runs: Arc<[RunView]> = if unchanged {
+            Arc::clone(&last)
+        } else {
+            runs.into()
+        };
         if page == 1 {
-            last.clone_from(&runs);
+            *last = Arc::clone(&runs);
         }
         Ok(RunsPage {
-            runs: runs.into(),
+            runs,
             unchanged,
             left_out: self.left_out.lock().unwrap().clone().into(),
         })
@@ -215,6 +220,8 @@ pub(super) struct Book {
     /// The normalised error of each.
     pub(super) signatures: Mutex<Vec<Option<Sha256Digest>>>,
     pub(super) recovered: Mutex<Vec<String>>,
+    /// Reading fails.
+    pub(super) unreadable: Mutex<bool>,
     /// Writing fails after so many more writes.
     pub(super) writes_left: Mutex<Option<u32>>,
 }
@@ -236,6 +243,9 @@ impl Book {
 #[async_trait]
 impl Observations for Book {
     async fn seen(&self, from: u64) -> Result<BTreeSet<(u64, u64)>, RecordError> {
+        if *self.unreadable.lock().unwrap() {
+            return Err("the database is locked".into());
+        }
         let seen = self.seen.lock().unwrap();
         Ok(seen.range((from, 0)..).copied().collect())
     }
