@@ -11,10 +11,13 @@ use crate::connector::{Condition, Usage};
 use crate::id::ProjectId;
 
 statements! {
-    /// A confirmed project that nobody has looked at yet is due at once.
-    ENTER = "INSERT INTO project_watch (project, next_at) SELECT p.id, $1 FROM project p WHERE p.state = 'confirmed' \
-        AND p.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM project_watch w WHERE w.project = p.id) \
-        ON CONFLICT (project) DO NOTHING";
+    /// A confirmed project is due at once.
+    pub(super) ENTER = "INSERT INTO project_watch (project, next_at) VALUES ($1, $2) \
+        ON CONFLICT (project) DO UPDATE SET next_at = $2";
+    /// Whether anything is due that this process may take. Asked before the database is locked for writing.
+    ANY_DUE = "SELECT 1 AS due FROM project_watch w JOIN project p ON p.id = w.project WHERE p.state = 'confirmed' \
+        AND p.removed_at IS NULL AND w.next_at <= $2 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $2) \
+        AND (w.looked_at IS NULL OR w.looked_at <= $3) LIMIT 1";
     /// Takes due projects. The conditions stand twice: they are asked again for a row that another process has just taken.
     TAKE_LOOKS = "UPDATE project_watch SET lease_owner = $1, lease_until = $2, next_at = $2 WHERE next_at <= $3 \
         AND (lease_owner IS NULL OR lease_owner = $1 OR lease_until <= $3) \
@@ -112,8 +115,17 @@ impl Store {
         now: Millis,
         limit: u32,
     ) -> Result<Vec<Look>, StoreError> {
-        let mut work = self.writing("taking projects to look at").await?;
-        work.execute(sqlx::query(ENTER).bind(now.0)).await?;
+        const DOING: &str = "taking projects to look at";
+        let mut work = self.reading(DOING).await?;
+        let due = sqlx::query(ANY_DUE)
+            .bind(owner)
+            .bind(now.0)
+            .bind(now.plus_millis(-SHORTEST_GAP).0);
+        if work.optional(due).await?.is_none() {
+            return Ok(Vec::new());
+        }
+        drop(work);
+        let mut work = self.writing(DOING).await?;
         let take = sqlx::query(TAKE_LOOKS)
             .bind(owner)
             .bind(now.plus_seconds(LOOK_SECONDS).0)

@@ -19,6 +19,10 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0002_watching.sql"),
         postgres: include_str!("../../migrations/postgres/0002_watching.sql"),
     },
+    Migration {
+        sqlite: include_str!("../../migrations/sqlite/0003_due.sql"),
+        postgres: include_str!("../../migrations/postgres/0003_due.sql"),
+    },
 ];
 
 statements! {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 
 use super::statement::statements;
-use super::{Store, StoreError, value};
+use super::{Store, StoreError, look, value};
 use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
@@ -215,6 +215,10 @@ impl Store {
             );
             return Err(StoreError::Refused { doing, reason });
         }
+        let enter = sqlx::query(look::ENTER)
+            .bind(project.id.as_str())
+            .bind(now.0);
+        work.execute(enter).await?;
         work.commit().await
     }
 

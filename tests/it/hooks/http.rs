@@ -121,7 +121,7 @@ on_both! {
             assert!(document["mend"].as_str().unwrap().contains("github.webhook_secret"));
         }
         assert_eq!(world.store.last_hook_delivery().await.unwrap(), None);
-        assert_eq!(world.watch_of(&world.project).await, None);
+        assert_eq!(world.hinted_at().await, None);
         let (status, _) = answer(&router, request("workflow_run", &guid(1), &right, body)).await;
         assert_eq!(status, 202);
     }

@@ -130,8 +130,6 @@ on_both! {
     }
 
     async fn what_was_known_of_the_watch_goes_with_the_project(world) {
-        let watch = "INSERT INTO project_watch (project, next_at) SELECT id, 0 FROM project";
-        sqlx::raw_sql(watch).execute(&mut world.raw().await).await.unwrap();
         let scoped = world.store.within(&world.project.organisation);
         assert_eq!(scoped.watch_states().await.unwrap()[0].condition, "fine");
         world.store.remove_project(&world.project, "local:ada", NOW).await.unwrap();

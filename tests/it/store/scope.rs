@@ -42,8 +42,6 @@ on_both! {
         let event = AuditEvent { kind: "poll-failed", detail: String::new() };
         let project_id = &world.project.id;
         world.store.record(&world.project.organisation, None, Some(project_id), &event, NOW).await.unwrap();
-        let watch = "INSERT INTO project_watch (project, next_at) SELECT id, 0 FROM project";
-        sqlx::raw_sql(watch).execute(&mut world.raw().await).await.unwrap();
         let stranger = project(2, 2);
         world.store.ensure_organisation(&stranger.organisation, "stranger", NOW).await.unwrap();
         world.store.insert_project(&stranger, b"sealed").await.unwrap();
