@@ -54,6 +54,7 @@ pub mod watch;
 pub mod worker;
 
 // Layer 6: surfaces
+pub mod verifier;
 #[cfg(feature = "full")]
 pub mod cli;
 #[cfg(feature = "full")]

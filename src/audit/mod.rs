@@ -1,10 +1,13 @@
 //! The record of what happened, twice and apart from each other.
 //!
 //! - [`verify()`]: the signed chain as it is stored, checked afresh on every read, down to every column.
+//! - [`verify_bundle()`]: a copy of one incident's ledger, checked by a stranger.
 //! - [`timeline()`]: the incident's history put together from its records, without any signature.
 //!
 //! [`LedgerRow::derive`] is the one way to make a row, for the store that appends it and for the check that reads it back.
 
+mod archive;
+mod bundle;
 mod fit;
 mod report;
 mod row;
@@ -12,6 +15,11 @@ mod stored;
 mod timeline;
 mod verify;
 
+pub use archive::{Archive, ArchiveError, write as write_archive};
+pub use bundle::{
+    BundleContents, BundleError, BundleReport, Ending, MAX_BUNDLE, Pin, log_origin, log_policy, reference,
+    verify_bundle,
+};
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};
 pub use stored::{ChainRecord, StoredLedger};

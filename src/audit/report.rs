@@ -20,6 +20,14 @@ pub enum Rule {
     Drafts,
     /// The incident's stage rests on what is signed.
     Stage,
+    /// A document has the digest that names it.
+    Evidence,
+    /// Every event is a leaf of the organisation's log.
+    Log,
+    /// The log is the one that was seen before.
+    Checkpoint,
+    /// A bundle holds what a bundle holds.
+    Bundle,
 }
 
 impl Rule {
@@ -31,6 +39,10 @@ impl Rule {
             Self::Record => "record",
             Self::Drafts => "drafts",
             Self::Stage => "stage",
+            Self::Evidence => "evidence",
+            Self::Log => "log",
+            Self::Checkpoint => "checkpoint",
+            Self::Bundle => "bundle",
         }
     }
 }

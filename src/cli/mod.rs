@@ -19,6 +19,7 @@ mod ledger;
 mod project;
 mod runtime;
 mod serve;
+mod verify;
 mod words;
 
 use std::io::Write as _;
@@ -72,6 +73,9 @@ enum Command {
     /// Show and verify signed ledgers.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
+    /// Verify what `ledger export` wrote, offline: no configuration, no database, no network. Exit code 0 valid, 1 invalid,
+    /// 3 cannot tell.
+    Verify(verify::VerifyArguments),
     /// Watch, work and serve pages in one process, until interrupted.
     Serve,
     /// Watch and work, without pages; any number of these share one PostgreSQL.
@@ -120,6 +124,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::App(command) => app::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
+        Command::Verify(arguments) => verify::run(arguments),
         Command::Serve => serve::run(serve::Parts::ALL, config),
         Command::Worker => serve::run(serve::Parts::WORKER, config),
         Command::Web => serve::run(serve::Parts::WEB, config),

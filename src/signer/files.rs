@@ -48,3 +48,14 @@ pub(super) fn make_private_folder(path: &Path) -> io::Result<()> {
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
+
+/// Puts a file that only this user may read in the place of what is there, through to the disk: the old bytes or the new ones,
+/// never a part.
+pub(super) fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    sync_folder(folder)
+}

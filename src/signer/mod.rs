@@ -10,6 +10,7 @@
 //!
 //! Signing needs the four role keys and never the root key, which may lie elsewhere.
 
+mod checkpoint;
 mod create;
 mod credential;
 mod error;
@@ -22,6 +23,7 @@ mod rotation;
 mod secret;
 mod trust;
 
+pub use checkpoint::{CheckpointRefusal, CheckpointSigner};
 pub use create::{Created, create};
 pub use credential::{CredentialError, CredentialSeal, fingerprint};
 pub use error::{CreateError, KeyringError};

@@ -2,9 +2,12 @@
 
 use super::statement::statements;
 use super::{Store, StoreError, Work};
+use crate::attest::Label;
 use crate::change::Sha256Digest;
+use crate::clock::Millis;
 use crate::id::OrganisationId;
 use crate::incident::EvidenceDocument;
+use crate::log::Record;
 
 statements! {
     /// Kept once; the same bytes again change nothing.
@@ -19,6 +22,7 @@ impl Store {
         organisation: &OrganisationId,
         expected: &Sha256Digest,
         document: &EvidenceDocument,
+        now: Millis,
     ) -> Result<(), StoreError> {
         let found = document.digest();
         if found != *expected {
@@ -28,23 +32,43 @@ impl Store {
             });
         }
         let mut work = self.writing("keeping evidence").await?;
-        work.keep(organisation, document).await?;
+        work.keep(organisation, document, now).await?;
         work.commit().await
     }
 }
 
 impl Work {
-    /// Keeps a document under the digest of its bytes, the only key it can have.
+    /// Keeps a document under the digest of its bytes, the only key it can have, and logs that it was there.
     pub(super) async fn keep(
         &mut self,
         organisation: &OrganisationId,
         document: &EvidenceDocument,
+        now: Millis,
     ) -> Result<(), StoreError> {
         let keep = sqlx::query(KEEP)
             .bind(organisation.as_str())
             .bind(document.digest().to_string())
             .bind(document.media_type)
             .bind(document.bytes.as_slice());
-        self.execute(keep).await.map(|_| ())
+        if self.execute(keep).await? == 0 {
+            return Ok(());
+        }
+        let record = Record::Evidence {
+            sha256: document.digest(),
+            bytes: document.bytes.len() as u64,
+            media_type: Label::new(essence(document.media_type)).map_err(|_| StoreError::Value {
+                what: "the kind of a document",
+                reason: "it is no label",
+            })?,
+        };
+        self.log_record(organisation, record, now).await
     }
+}
+
+/// A media type without its parameters (RFC 9110, section 8.3.1), whose separators no label may hold.
+fn essence(media_type: &str) -> &str {
+    media_type
+        .split_once(';')
+        .map_or(media_type, |(essence, _)| essence)
+        .trim_end()
 }

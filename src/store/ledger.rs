@@ -2,13 +2,15 @@
 
 use sqlx::any::AnyRow;
 
+use super::log::Entry;
 use super::statement::statements;
 use super::{StoreError, Work, value};
 use crate::attest::Role;
 use crate::attest::predicate::Project;
 use crate::attest::{Label, Text};
 use crate::audit::{ChainRecord, LedgerRow, StoredLedger};
-use crate::id::IncidentId;
+use crate::clock::Millis;
+use crate::id::{IncidentId, OrganisationId};
 use crate::incident::{Draft, Stage};
 
 statements! {
@@ -94,8 +96,13 @@ pub(super) fn derived(
 }
 
 impl Work {
-    /// Writes a signed event down at the place that the chain gave it.
-    pub(super) async fn append(&mut self, row: &LedgerRow) -> Result<(), StoreError> {
+    /// Writes a signed event down at the place that the chain gave it, and logs it.
+    pub(super) async fn append(
+        &mut self,
+        organisation: &OrganisationId,
+        row: &LedgerRow,
+        now: Millis,
+    ) -> Result<(), StoreError> {
         let append = sqlx::query(APPEND)
             .bind(&row.incident)
             .bind(row.seq)
@@ -107,6 +114,12 @@ impl Work {
             .bind(row.prev.as_deref())
             .bind(&row.pae)
             .bind(row.occurred_at);
-        self.execute(append).await.map(|_| ())
+        self.execute(append).await?;
+        let entry = Entry::Event {
+            incident: &row.incident,
+            seq: row.seq,
+            envelope: &row.envelope,
+        };
+        self.log(organisation, &entry, now).await.map(|_| ())
     }
 }

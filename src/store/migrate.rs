@@ -23,6 +23,10 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0003_due.sql"),
         postgres: include_str!("../../migrations/postgres/0003_due.sql"),
     },
+    Migration {
+        sqlite: include_str!("../../migrations/sqlite/0004_log.sql"),
+        postgres: include_str!("../../migrations/postgres/0004_log.sql"),
+    },
 ];
 
 statements! {

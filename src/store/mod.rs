@@ -8,6 +8,7 @@
 
 mod address;
 mod approval;
+mod bundle;
 mod by_hand;
 mod commit;
 mod connect;
@@ -19,6 +20,7 @@ mod health;
 mod hook;
 mod incident;
 mod ledger;
+mod log;
 mod look;
 mod migrate;
 mod organisation;
@@ -43,6 +45,7 @@ pub use error::StoreError;
 pub use health::{HealthClaim, HealthRow};
 pub use hook::{Heard, HookDelivery, HookObject, HookVersion};
 pub use incident::IncidentRow;
+pub use log::{StoredAnchor, StoredCheckpoint, StoredLeaf};
 pub use look::{Look, Looked};
 pub use outbox::StoredNotice;
 pub use project::{Project, ProjectState, WatchMode};
@@ -122,6 +125,8 @@ impl Store {
             hook::STATEMENTS,
             incident::STATEMENTS,
             ledger::STATEMENTS,
+            log::STATEMENTS,
+            log::scoped::STATEMENTS,
             look::STATEMENTS,
             migrate::STATEMENTS,
             organisation::STATEMENTS,

@@ -9,6 +9,7 @@ use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{OrganisationId, ProjectId};
+use crate::log::Record;
 
 statements! {
     /// A new draft.
@@ -219,6 +220,11 @@ impl Store {
             .bind(project.id.as_str())
             .bind(now.0);
         work.execute(enter).await?;
+        let rules = Record::Rules {
+            sha256: project.rules_digest,
+            bytes: project.rules.len() as u64,
+        };
+        work.log_record(&project.organisation, rules, now).await?;
         work.commit().await
     }
 

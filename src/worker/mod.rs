@@ -8,6 +8,7 @@
 mod drafting;
 mod engine;
 mod escalation;
+mod log;
 mod notices;
 mod repository;
 mod retry;
@@ -18,6 +19,7 @@ mod tools;
 mod work;
 
 pub use engine::{Connectors, Engine, Failpoint, Settings, Time};
+pub use log::{keep_log, log_round};
 pub use repository::folder as repository_folder;
 pub use run::{Turn, WorkerError, drain, run, turn};
 pub use tools::Tools;

@@ -1,5 +1,7 @@
 //! A ledger as it is stored: whatever is changed in the table, or in what is known beside it, shows at the next look.
 
+mod archive;
+mod bundle;
 mod history;
 mod rows;
 mod stages;

@@ -234,11 +234,11 @@ on_both! {
         let document = EvidenceDocument { media_type: "text/plain", bytes: b"bytes".to_vec() };
         let organisation = &world.project.organisation;
         let wrong = Sha256Digest::of(b"others");
-        let refused = world.store.keep_evidence(organisation, &wrong, &document).await;
+        let refused = world.store.keep_evidence(organisation, &wrong, &document, NOW).await;
         assert!(matches!(refused, Err(StoreError::EvidenceDigest { expected, .. }) if expected == wrong));
         let scope = world.store.within(organisation);
         assert_eq!(scope.evidence(&document.digest()).await.unwrap(), None);
-        world.store.keep_evidence(organisation, &document.digest(), &document).await.unwrap();
+        world.store.keep_evidence(organisation, &document.digest(), &document, NOW).await.unwrap();
         assert!(scope.evidence(&document.digest()).await.unwrap().is_some());
     }
 }
@@ -253,7 +253,7 @@ async fn evidence_whose_bytes_were_swapped_is_not_handed_out() {
     };
     let organisation = &world.project.organisation;
     let digest = document.digest();
-    let kept = world.store.keep_evidence(organisation, &digest, &document);
+    let kept = world.store.keep_evidence(organisation, &digest, &document, NOW);
     kept.await.unwrap();
     let tamper = "DROP TRIGGER evidence_no_update; UPDATE evidence SET bytes = X'00'";
     let mut raw = world.raw().await;
