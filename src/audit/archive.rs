@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::attest::text::shown;
 
 /// The most members.
-pub const MAX_MEMBERS: usize = 20_000;
+const MAX_MEMBERS: usize = 20_000;
 /// The longest name of a member, in bytes.
 const MAX_NAME: usize = 128;
 /// 1 January 1980, 0:00, the first moment that a zip file can name.
@@ -222,7 +222,10 @@ struct Directory {
 
 impl Directory {
     fn locate(bytes: &[u8]) -> Result<Self, ArchiveError> {
-        let at = bytes.len().checked_sub(END_LENGTH).ok_or(ArchiveError::End)?;
+        let at = bytes
+            .len()
+            .checked_sub(END_LENGTH)
+            .ok_or(ArchiveError::End)?;
         let mut cursor = Cursor::new(bytes, at + 10);
         let count = usize::from(u16::from_le_bytes(cursor.array().ok_or(ArchiveError::End)?));
         let length = cursor.word().ok_or(ArchiveError::End)?;
@@ -253,7 +256,9 @@ fn member<'a>(
         what: "entry of the directory",
         offset,
     };
-    let central = entry.take(CENTRAL_LENGTH).ok_or_else(|| listing(entry_at))?;
+    let central = entry
+        .take(CENTRAL_LENGTH)
+        .ok_or_else(|| listing(entry_at))?;
     let mut lengths = Cursor::new(central, 24);
     let length = lengths.word().ok_or_else(|| listing(entry_at))?;
     let name_length = lengths.array().map(u16::from_le_bytes);

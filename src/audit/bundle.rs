@@ -166,8 +166,7 @@ fn trust_history(archive: &Archive<'_>, pin: &Pin) -> Result<TrustHistory, Bundl
         Pin::Root(root) => root.as_ref().clone(),
         Pin::Digest(pinned) => {
             let found = brought.values().find(|(_, _, digest)| digest == pinned);
-            let (member, bytes, _) =
-                found.ok_or(BundleError::NotThere { pinned: *pinned })?;
+            let (member, bytes, _) = found.ok_or(BundleError::NotThere { pinned: *pinned })?;
             let root = TrustRoot::parse_pinned(bytes, pinned);
             root.map_err(|reason| BundleError::TrustRoot {
                 member: member.clone(),
@@ -233,7 +232,8 @@ struct Judged<'a> {
 impl Judged<'_> {
     fn refuse(&mut self, rule: Rule, expected: &str, found: &str) {
         let (expected, found) = (expected.to_owned(), shown(found));
-        self.report.fail_whole(Verdict::Invalid, rule, expected, found);
+        self.report
+            .fail_whole(Verdict::Invalid, rule, expected, found);
     }
 
     fn cannot_tell(&mut self, rule: Rule, expected: &str, found: &str) {
@@ -265,11 +265,7 @@ impl Judged<'_> {
     }
 
     /// Each event is a leaf of one log, whose checkpoint the log's key signed, in the order of the chain.
-    fn check_log(
-        &mut self,
-        archive: &Archive<'_>,
-        events: &[&[u8]],
-    ) -> Option<TrustedCheckpoint> {
+    fn check_log(&mut self, archive: &Archive<'_>, events: &[&[u8]]) -> Option<TrustedCheckpoint> {
         let policy = match log_policy(self.trust) {
             Ok(policy) => policy,
             Err(reason) => {
@@ -282,14 +278,22 @@ impl Judged<'_> {
         for (seq, envelope) in events.iter().enumerate() {
             let name = format!("proofs/{seq}.tlog-proof");
             let Some(proof) = archive.member(&name) else {
-                self.cannot_tell(Rule::Log, "a proof that the event was logged", &format!("no {name}"));
+                self.cannot_tell(
+                    Rule::Log,
+                    "a proof that the event was logged",
+                    &format!("no {name}"),
+                );
                 continue;
             };
             let included = LogProof::parse(proof).and_then(|proof| proof.verify(envelope, &policy));
             let included = match included {
                 Ok(included) => included,
                 Err(error) => {
-                    self.fail_event(seq, "a proof that the event is in the log", &error.to_string());
+                    self.fail_event(
+                        seq,
+                        "a proof that the event is in the log",
+                        &error.to_string(),
+                    );
                     continue;
                 }
             };
@@ -303,7 +307,9 @@ impl Judged<'_> {
             match &checkpoint {
                 None => checkpoint = Some(found.clone()),
                 Some(first) if first.head() == found.head() => {}
-                Some(_) => self.fail_event(seq, "the same checkpoint for all events", "another one"),
+                Some(_) => {
+                    self.fail_event(seq, "the same checkpoint for all events", "another one")
+                }
             }
         }
         self.report.checkpoint = checkpoint.as_ref().map(reference);
@@ -324,7 +330,8 @@ impl Judged<'_> {
         let until = key.until_index.unwrap_or(u64::MAX);
         // Break it: drop this; a key that was taken out of use signs on (`audit::bundle::a_key_counts_in_its_part_of_the_log`).
         if !(from..until).contains(&index) {
-            let expected = format!("a place from {from} on and before {until}, where the key counts");
+            let expected =
+                format!("a place from {from} on and before {until}, where the key counts");
             self.fail_event(seq, &expected, &index.to_string());
         }
     }
@@ -349,7 +356,11 @@ impl Judged<'_> {
         let seen = match trusted {
             Ok(trusted) => trusted.head(),
             Err(reason) => {
-                self.cannot_tell(Rule::Checkpoint, "a checkpoint of this log to compare with", &reason);
+                self.cannot_tell(
+                    Rule::Checkpoint,
+                    "a checkpoint of this log to compare with",
+                    &reason,
+                );
                 return;
             }
         };
@@ -381,10 +392,14 @@ impl Judged<'_> {
         let proven = hashes(proof)
             .ok_or_else(|| "lines that are no hashes".to_owned())
             .and_then(|proof| {
-                verify_consistency(older, newer, &proof).map_err(|error| error.to_string())
+                verify_consistency(&older, &newer, &proof).map_err(|error| error.to_string())
             });
         if let Err(found) = proven {
-            self.refuse(Rule::Checkpoint, "the log that you saw, with more leaves", &found);
+            self.refuse(
+                Rule::Checkpoint,
+                "the log that you saw, with more leaves",
+                &found,
+            );
         }
     }
 
@@ -409,7 +424,11 @@ pub fn log_policy(trust: &TrustHistory) -> Result<LogPolicy, String> {
     let origin = log_origin(trust.newest().document().org.as_str())?;
     let mut keys: Vec<VerifierKey> = Vec::new();
     for root in trust.versions().rev() {
-        let listed = root.document().side_keys.iter().flat_map(|keys| keys.iter());
+        let listed = root
+            .document()
+            .side_keys
+            .iter()
+            .flat_map(|keys| keys.iter());
         for key in listed.filter(|key| key.purpose.as_str() == KeyUse::Log.name()) {
             if !keys.iter().any(|known| *known.public() == key.public) {
                 let public = key.public.clone();
@@ -493,7 +512,9 @@ fn range(text: &str) -> Option<(u64, u64)> {
 /// Hashes, a line each.
 fn hashes(text: &[u8]) -> Option<Vec<TreeHash>> {
     let text = std::str::from_utf8(text).ok()?;
-    let lines: Vec<_> = text.strip_suffix('\n').map_or_else(Vec::new, |text| text.split('\n').take(64).collect());
+    let lines: Vec<_> = text
+        .strip_suffix('\n')
+        .map_or_else(Vec::new, |text| text.split('\n').take(64).collect());
     lines.into_iter().map(|line| line.parse().ok()).collect()
 }
 

@@ -17,8 +17,8 @@ mod verify;
 
 pub use archive::{Archive, ArchiveError, write as write_archive};
 pub use bundle::{
-    BundleContents, BundleError, BundleReport, Ending, MAX_BUNDLE, Pin, log_origin, log_policy, reference,
-    verify_bundle,
+    BundleContents, BundleError, BundleReport, Ending, MAX_BUNDLE, Pin, log_origin, log_policy,
+    reference, verify_bundle,
 };
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};

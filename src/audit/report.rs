@@ -1,11 +1,14 @@
 //! What verification of a stored ledger says.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::attest::Event;
 use crate::attest::chain::{self, ChainReport, EventReport, Verdict};
-use crate::attest::predicate::CheckpointRef;
+use crate::attest::predicate::{CheckpointRef, EvidenceRef};
+use crate::change::Sha256Digest;
 
 /// What a failure is against: a rule of the chain, or one of how it is stored. The words are part of the output's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,6 +107,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// The documents that authentic events name by the digest of their bytes.
+    pub fn documents(&self) -> BTreeSet<Sha256Digest> {
+        let events = self.events.iter().filter_map(|event| event.event.as_ref());
+        events.flat_map(documents).collect()
+    }
+
     /// Adds a failure about the row at `position`.
     pub(super) fn fail_row(
         &mut self,
@@ -166,5 +175,20 @@ impl From<ChainReport> for Report {
             gaps,
             checkpoint: None,
         }
+    }
+}
+
+fn documents(event: &Event) -> Vec<Sha256Digest> {
+    let named = |evidence: &[EvidenceRef]| evidence.iter().map(|named| named.sha256).collect();
+    match event {
+        Event::Proposal(proposal) => proposal
+            .failure
+            .evidence
+            .iter()
+            .map(|named| named.sha256)
+            .collect(),
+        Event::Approval(approval) => named(&approval.evidence),
+        Event::Escalation(escalation) => named(&escalation.evidence),
+        Event::PolicyDecision(_) | Event::Execution(_) | Event::Gap(_) => Vec::new(),
     }
 }

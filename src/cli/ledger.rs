@@ -1,5 +1,7 @@
 //! `caretaker ledger`.
 
+mod export;
+
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -20,11 +22,17 @@ pub(super) enum LedgerCommand {
     Show(ShowIncident),
     /// Verify an incident's ledger as it is stored now. Exit code 0 valid, 1 invalid, 3 cannot tell.
     Verify(ShowIncident),
+    /// Write an incident's ledger with everything that a stranger needs to verify it: `caretaker verify FILE` then needs nothing
+    /// but the trust root.
+    Export(export::ExportArguments),
 }
 
 pub(super) fn run(command: &LedgerCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {
     let installation = Installation::load(config)?;
-    let (LedgerCommand::Show(arguments) | LedgerCommand::Verify(arguments)) = command;
+    let arguments = match command {
+        LedgerCommand::Export(arguments) => return export::run(arguments, &installation),
+        LedgerCommand::Show(arguments) | LedgerCommand::Verify(arguments) => arguments,
+    };
     let (ledger, report) = block_on(read(&installation, &arguments.incident))?;
     match command {
         LedgerCommand::Show(_) if arguments.json => print(&shown(&ledger, &report))?,

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::{Keyring, files};
+use crate::attest::SecretKey;
 use crate::audit::log_origin;
 use crate::clock::Millis;
 use crate::id::OrganisationId;
@@ -61,7 +62,9 @@ pub enum CheckpointRefusal {
         size: u64,
     },
     /// A leaf without bytes.
-    #[error("the log's leaf {position} has lost its bytes: the event it logged is gone from the ledger; somebody changed the database")]
+    #[error(
+        "the log's leaf {position} has lost its bytes: the event it logged is gone from the ledger; somebody changed the database"
+    )]
     Missing {
         /// Where.
         position: u64,
@@ -95,7 +98,7 @@ pub enum CheckpointRefusal {
 /// Signs checkpoints of one organisation's log.
 #[derive(Debug)]
 pub struct CheckpointSigner<'k> {
-    signer: LogSigner<'k>,
+    signer: LogSigner<&'k SecretKey>,
     organisation: &'k OrganisationId,
     /// Where the last one is kept.
     memory: PathBuf,
@@ -209,7 +212,8 @@ impl<'k> CheckpointSigner<'k> {
             path: path.display().to_string(),
             reason,
         };
-        let signed = SignedCheckpoint::parse(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        let signed =
+            SignedCheckpoint::parse(&bytes).map_err(|error| unreadable(error.to_string()))?;
         if !self.is_ours(&signed) {
             return Err(unreadable("another key signed it".to_owned()));
         }

@@ -246,8 +246,7 @@ impl Writing<'_> {
             );
             return Err(self.inconsistent(reason));
         }
-        work.append(&self.before.organisation, &row, self.now)
-            .await
+        work.append(&self.before.organisation, &row, self.now).await
     }
 
     async fn documents_and_links(&self, work: &mut Work) -> Result<(), StoreError> {

@@ -56,9 +56,11 @@ impl Work {
         let record = Record::Evidence {
             sha256: document.digest(),
             bytes: document.bytes.len() as u64,
-            media_type: Label::new(essence(document.media_type)).map_err(|_| StoreError::Value {
-                what: "the kind of a document",
-                reason: "it is no label",
+            media_type: Label::new(essence(document.media_type)).map_err(|_| {
+                StoreError::Value {
+                    what: "the kind of a document",
+                    reason: "it is no label",
+                }
             })?,
         };
         self.log_record(organisation, record, now).await

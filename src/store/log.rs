@@ -281,7 +281,11 @@ impl Scoped<'_> {
     pub async fn newest_checkpoint(&self) -> Result<Option<StoredCheckpoint>, StoreError> {
         let mut work = self.store.reading("reading a checkpoint").await?;
         let read = sqlx::query(scoped::NEWEST_CHECKPOINT).bind(self.organisation.as_str());
-        work.optional(read).await?.as_ref().map(checkpoint).transpose()
+        work.optional(read)
+            .await?
+            .as_ref()
+            .map(checkpoint)
+            .transpose()
     }
 
     /// The oldest checkpoint over at least `size` leaves.
@@ -290,7 +294,11 @@ impl Scoped<'_> {
         let read = sqlx::query(scoped::CHECKPOINT_OVER)
             .bind(self.organisation.as_str())
             .bind(value::bigint("the log's size", size)?);
-        work.optional(read).await?.as_ref().map(checkpoint).transpose()
+        work.optional(read)
+            .await?
+            .as_ref()
+            .map(checkpoint)
+            .transpose()
     }
 
     /// What others answered about checkpoints over at least `size` leaves, newest first, at most `limit`.
@@ -331,8 +339,10 @@ impl Work {
             Entry::Other(kind, bytes) => (kind, None, bytes),
         };
         let mut nodes = Vec::new();
-        tree.append_with(TreeHash::of_leaf(bytes), |node, hash| nodes.push((node, hash)))
-            .map_err(|error| unreadable(&error))?;
+        tree.append_with(TreeHash::of_leaf(bytes), |node, hash| {
+            nodes.push((node, hash))
+        })
+        .map_err(|error| unreadable(&error))?;
         let leaf = sqlx::query(INSERT_LEAF)
             .bind(organisation.as_str())
             .bind(value::bigint("a leaf's place", position)?)
@@ -350,8 +360,15 @@ impl Work {
                 .bind(hash.as_bytes().as_slice());
             self.execute(insert).await?;
         }
-        let peaks: Vec<u8> = tree.peaks().iter().flat_map(TreeHash::as_bytes).copied().collect();
-        let set = sqlx::query(SET_PEAKS).bind(peaks).bind(organisation.as_str());
+        let peaks: Vec<u8> = tree
+            .peaks()
+            .iter()
+            .flat_map(TreeHash::as_bytes)
+            .copied()
+            .collect();
+        let set = sqlx::query(SET_PEAKS)
+            .bind(peaks)
+            .bind(organisation.as_str());
         self.execute(set).await?;
         Ok(position)
     }
@@ -395,8 +412,7 @@ fn hash(bytes: &[u8]) -> Result<TreeHash, StoreError> {
 fn frontier(row: &AnyRow, size: &'static str) -> Result<Frontier, StoreError> {
     let peaks = value::bytes(row, "peaks")?;
     let peaks = peaks.chunks(32).map(hash).collect::<Result<_, _>>()?;
-    Frontier::from_peaks(value::count(row, size)?, peaks)
-        .map_err(|error| unreadable(&error))
+    Frontier::from_peaks(value::count(row, size)?, peaks).map_err(|error| unreadable(&error))
 }
 
 fn leaf(row: &AnyRow) -> Result<StoredLeaf, StoreError> {

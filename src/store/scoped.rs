@@ -65,8 +65,8 @@ statements! {
 /// Reads on behalf of one organisation; what belongs to another one is not there.
 #[derive(Debug, Clone, Copy)]
 pub struct Scoped<'a> {
-    store: &'a Store,
-    organisation: &'a OrganisationId,
+    pub(super) store: &'a Store,
+    pub(super) organisation: &'a OrganisationId,
 }
 
 impl Store {

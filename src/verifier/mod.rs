@@ -143,7 +143,10 @@ fn checkpoint(path: &Path) -> Result<SignedCheckpoint, VerifyError> {
 }
 
 /// Reads an ordinary file of at most `limit` bytes.
-fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, VerifyError> {
+///
+/// # Errors
+/// It is not there, no ordinary file, or longer.
+pub fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, VerifyError> {
     let failed = |cause| VerifyError::File {
         what,
         path: shown(&path.display().to_string()),
@@ -156,7 +159,9 @@ fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, VerifyEr
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(failed)?;
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if bytes.len() as u64 > limit {
         let problem = format!("it is longer than {limit} bytes");
         return Err(failed(io::Error::other(problem)));

@@ -21,7 +21,8 @@ pub(super) fn document(verified: &Result<BundleReport, VerifyError>) -> String {
 }
 
 /// No report can fail to be put into JSON; should one, that is no "valid".
-const UNSPOKEN: &str = r#"{"verdict":"cannot-verify","events":[],"failures":[],"gaps":[],"checkpoint":null}"#;
+const UNSPOKEN: &str =
+    r#"{"verdict":"cannot-verify","events":[],"failures":[],"gaps":[],"checkpoint":null}"#;
 
 pub(super) fn text(verified: &Result<BundleReport, VerifyError>) -> String {
     match verified {

@@ -56,7 +56,10 @@ pub async fn log_round(engine: &Engine) -> Result<Option<SignedCheckpoint>, Chec
     let logged = scoped.logged(LeafKind::TrustRoot).await?;
     let versions = engine.keys.history().versions();
     for root in versions.skip(usize::try_from(logged).unwrap_or(usize::MAX)) {
-        let leaf = root.to_bytes().ok().and_then(|bytes| Leaf::parse(&bytes).ok());
+        let leaf = root
+            .to_bytes()
+            .ok()
+            .and_then(|bytes| Leaf::parse(&bytes).ok());
         if let Some(leaf) = leaf {
             store.log(organisation, &leaf, now).await?;
         }

@@ -77,7 +77,7 @@ async fn export(
     }
     let checkpoint = covering(installation, &store, &organisation, &ledger).await?;
     let mut contents = scoped
-        .bundle(&ledger, &report.evidence(), &checkpoint)
+        .bundle(&ledger, &report.documents(), &checkpoint)
         .await?;
     for root in trust.versions() {
         let bytes = root.to_bytes()?;
@@ -110,9 +110,8 @@ async fn covering(
     let keys = Keyring::open(configuration, &installation.environment, now).context(
         "the log has no checkpoint over this incident yet, and none can be made here; the worker makes one every second",
     )?;
-    let signer = CheckpointSigner::of(&keys, &configuration.home).context(
-        "the trust root lists no key of the log; `caretaker keys add log` makes one",
-    )?;
+    let signer = CheckpointSigner::of(&keys, &configuration.home)
+        .context("the trust root lists no key of the log; `caretaker keys add log` makes one")?;
     while store.log_what_is_not_logged(organisation, 200, now).await? > 0 {}
     let made = signer.cover(store, now).await?;
     made.context("nothing was logged yet")
@@ -125,7 +124,7 @@ async fn consistency(
     checkpoint: &SignedCheckpoint,
 ) -> anyhow::Result<Vec<(u64, u64, Vec<crate::log::TreeHash>)>> {
     let reading = || format!("reading the checkpoint {}", path.display());
-    let bytes = crate::config::source::read(path, crate::log::MAX_NOTE as u64).with_context(reading)?;
+    let bytes = crate::verifier::read(path, "the checkpoint", crate::log::MAX_NOTE as u64)?;
     let seen = SignedCheckpoint::parse(&bytes).with_context(reading)?;
     let (old, new) = (
         seen.claimed().head().size(),

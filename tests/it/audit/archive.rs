@@ -6,7 +6,12 @@ use std::process::Command;
 use caretaker::audit::{Archive, ArchiveError, write_archive};
 
 fn members() -> BTreeMap<String, Vec<u8>> {
-    let texts = [("format", "one\n"), ("folder/a.json", "{}"), ("folder/b.json", ""), ("z", "last")];
+    let texts = [
+        ("format", "one\n"),
+        ("folder/a.json", "{}"),
+        ("folder/b.json", ""),
+        ("z", "last"),
+    ];
     texts
         .into_iter()
         .map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()))
@@ -33,9 +38,16 @@ fn any_zip_program_opens_it() {
     std::fs::write(&path, write_archive(&members()).unwrap()).unwrap();
     let program = "import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1])\nassert z.testzip() is None\n\
         print([(n, z.read(n).decode()) for n in z.namelist()])";
-    let told = Command::new("python3").args(["-c", program]).arg(&path).output();
+    let told = Command::new("python3")
+        .args(["-c", program])
+        .arg(&path)
+        .output();
     let told = told.unwrap();
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    assert!(
+        told.status.success(),
+        "{}",
+        String::from_utf8_lossy(&told.stderr)
+    );
     assert_eq!(
         String::from_utf8_lossy(&told.stdout).trim(),
         r"[('folder/a.json', '{}'), ('folder/b.json', ''), ('format', 'one\n'), ('z', 'last')]"
@@ -74,9 +86,16 @@ make('capitals', ('A', b'x'))
 make('bomb', ('a', b'\0' * 50_000_000), mode=zipfile.ZIP_DEFLATED)
 make('prefixed', ('a', b'x'), prefix=b'#!/bin/sh\n')
 ";
-    let told = Command::new("python3").args(["-c", program]).arg(folder.path()).output();
+    let told = Command::new("python3")
+        .args(["-c", program])
+        .arg(folder.path())
+        .output();
     let told = told.unwrap();
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    assert!(
+        told.status.success(),
+        "{}",
+        String::from_utf8_lossy(&told.stderr)
+    );
     let mut seen = 0;
     for entry in std::fs::read_dir(folder.path()).unwrap() {
         let path = entry.unwrap().path();
@@ -106,14 +125,34 @@ fn no_byte_is_outside() {
     hidden[end + 16..end + 20].copy_from_slice(&(start + 6).to_le_bytes());
     assert_eq!(
         Archive::parse(&hidden),
-        Err(ArchiveError::Form { what: "end of the members", offset: at })
+        Err(ArchiveError::Form {
+            what: "end of the members",
+            offset: at
+        })
     );
 }
 
 #[test]
 fn names_are_plain() {
-    for name in ["", "a/", "/a", "a//b", ".", "..", "a/../b", "A", "a b", "a\\b", "ä", "a\0", &"a".repeat(129)] {
+    for name in [
+        "",
+        "a/",
+        "/a",
+        "a//b",
+        ".",
+        "..",
+        "a/../b",
+        "A",
+        "a b",
+        "a\\b",
+        "ä",
+        "a\0",
+        &"a".repeat(129),
+    ] {
         let members = BTreeMap::from([(name.to_owned(), Vec::new())]);
-        assert!(matches!(write_archive(&members), Err(ArchiveError::Name { .. })), "{name:?}");
+        assert!(
+            matches!(write_archive(&members), Err(ArchiveError::Name { .. })),
+            "{name:?}"
+        );
     }
 }

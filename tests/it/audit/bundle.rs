@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use caretaker::attest::chain::{Rule as ChainRule, Verdict};
-use caretaker::attest::predicate::Answer;
 use caretaker::attest::trust_root::SideKey;
 use caretaker::attest::{List, SecretKey, TrustRoot, TrustRootDocument};
 use caretaker::audit::{
@@ -71,7 +70,9 @@ impl Log {
         let index = self.tree.size();
         let nodes = &mut self.nodes;
         let complete = |node, hash| drop(nodes.insert(node, hash));
-        self.tree.append_with(TreeHash::of_leaf(leaf), complete).unwrap();
+        self.tree
+            .append_with(TreeHash::of_leaf(leaf), complete)
+            .unwrap();
         index
     }
 
@@ -82,7 +83,9 @@ impl Log {
     fn checkpoint_by(&self, key: &SecretKey) -> SignedCheckpoint {
         let origin = log_origin("example").unwrap();
         let signer = LogSigner::new(origin.clone(), key);
-        signer.sign(Checkpoint::new(origin, self.tree.head())).unwrap()
+        signer
+            .sign(Checkpoint::new(origin, self.tree.head()))
+            .unwrap()
     }
 
     fn prove(&self, plan: &ProofPlan) -> Vec<TreeHash> {
@@ -137,7 +140,11 @@ fn check(bundle: &[u8]) -> BundleReport {
 #[track_caller]
 fn assert_failed(report: &BundleReport, verdict: Verdict, rule: Rule) {
     assert_eq!(report.report.verdict, verdict, "{report:#?}");
-    let found = report.report.failures.iter().any(|failure| failure.rule == rule);
+    let found = report
+        .report
+        .failures
+        .iter()
+        .any(|failure| failure.rule == rule);
     assert!(found, "no {rule}: {report:#?}");
 }
 
@@ -151,7 +158,10 @@ fn an_incident_verifies_with_nothing_but_its_bundle_and_a_pinned_trust_root() {
     assert_eq!(report.ending, Ending::Finished);
     assert_eq!(report.incident, Some(ledger.incident.to_string()));
     let checkpoint = report.report.checkpoint.unwrap();
-    assert_eq!((checkpoint.size, checkpoint.origin.as_str()), (9, "caretaker/example"));
+    assert_eq!(
+        (checkpoint.size, checkpoint.origin.as_str()),
+        (9, "caretaker/example")
+    );
     // The digest alone is enough of a pin: the bundle brings the rest.
     let by_digest = verify_bundle(&bundle, &Pin::Digest(trust_root().digest()), None).unwrap();
     assert_eq!(by_digest.report.verdict, Verdict::Valid);
@@ -161,9 +171,21 @@ fn an_incident_verifies_with_nothing_but_its_bundle_and_a_pinned_trust_root() {
 fn nothing_to_verify_is_never_valid() {
     let empty = contents(&ledger(|_| ())).write().unwrap();
     let report = check(&empty);
-    assert_failed(&report, Verdict::CannotVerify, Rule::Chain(ChainRule::Empty));
-    for bytes in [&b""[..], b"PK\x05\x06", &[0; 22], b"not a zip file at all, only words"] {
-        assert!(matches!(verify_bundle(bytes, &pin(), None), Err(BundleError::Archive(_))));
+    assert_failed(
+        &report,
+        Verdict::CannotVerify,
+        Rule::Chain(ChainRule::Empty),
+    );
+    for bytes in [
+        &b""[..],
+        b"PK\x05\x06",
+        &[0; 22],
+        b"not a zip file at all, only words",
+    ] {
+        assert!(matches!(
+            verify_bundle(bytes, &pin(), None),
+            Err(BundleError::Archive(_))
+        ));
     }
 }
 
@@ -192,7 +214,10 @@ fn a_bundle_with_a_trust_root_of_its_own_is_refused() {
     ledger.decide(|_| ());
     let bundle = contents(&ledger).write().unwrap();
     assert_eq!(
-        verify_bundle(&bundle, &Pin::Root(Box::new(own)), None).unwrap().report.verdict,
+        verify_bundle(&bundle, &Pin::Root(Box::new(own)), None)
+            .unwrap()
+            .report
+            .verdict,
         Verdict::Valid
     );
     let report = check(&bundle);
@@ -215,7 +240,9 @@ fn a_trust_root_that_does_not_follow_from_the_pinned_one_is_refused() {
     let mut contents = contents(&ledger);
     contents.trust_roots.push((2, usurper.to_bytes().unwrap()));
     let refused = verify_bundle(&contents.write().unwrap(), &pin(), None);
-    assert!(matches!(refused, Err(BundleError::TrustRoot { member, .. }) if member == "root/2.json"));
+    assert!(
+        matches!(refused, Err(BundleError::TrustRoot { member, .. }) if member == "root/2.json")
+    );
 }
 
 #[test]
@@ -235,7 +262,11 @@ fn every_edit_of_the_events_is_found() {
         let mut contents = contents(&ledger);
         edit(&mut contents.events);
         let report = check(&contents.write().unwrap());
-        assert_eq!(report.report.verdict, Verdict::Invalid, "{what}: {report:#?}");
+        assert_eq!(
+            report.report.verdict,
+            Verdict::Invalid,
+            "{what}: {report:#?}"
+        );
     }
 }
 
@@ -263,7 +294,6 @@ fn merged_with_another_answer() -> Ledger {
         ledger.propose(|_| ());
         ledger.decide(|_| ());
         ledger.answer(|approval| {
-            approval.decision = Answer::Approve;
             approval.event.occurred_at = Millis(approval.event.occurred_at.0 + 1);
         });
         ledger.execute(|_| ());
@@ -281,7 +311,11 @@ fn a_checkpoint_by_another_key_proves_nothing() {
         let proof = LogProof::new(*place, hashes, forged.clone()).unwrap();
         event.1 = proof.to_string().into_bytes();
     }
-    assert_failed(&check(&contents.write().unwrap()), Verdict::Invalid, Rule::Log);
+    assert_failed(
+        &check(&contents.write().unwrap()),
+        Verdict::Invalid,
+        Rule::Log,
+    );
 }
 
 #[test]
@@ -305,7 +339,14 @@ fn a_log_that_was_written_anew_does_not_extend_the_one_that_was_seen() {
     let ledger = merged();
     let (log, places) = logged(&ledger);
     let bundle = log.contents(&ledger, &places);
-    let seen = |log: &Log| verify_bundle(&bundle.clone().write().unwrap(), &pin(), Some(&log.checkpoint())).unwrap();
+    let seen = |log: &Log| {
+        verify_bundle(
+            &bundle.clone().write().unwrap(),
+            &pin(),
+            Some(&log.checkpoint()),
+        )
+        .unwrap()
+    };
     assert_eq!(seen(&log).report.verdict, Verdict::Valid);
     let mut other = Log::default();
     for number in 0..log.tree.size() {
@@ -359,7 +400,14 @@ fn evidence_is_what_its_name_says_and_nothing_else_is_carried_along() {
     let name = format!("evidence/{}", Sha256Digest::of(b"a log"));
     swapped.insert(name, b"another log".to_vec());
     assert_failed(&check(&packed(&swapped)), Verdict::Invalid, Rule::Evidence);
-    for stray in ["readme.txt", "root/01.json", "proofs/4.tlog-proof", "evidence/x", "events.jsonl/a", "consistency/1"] {
+    for stray in [
+        "readme.txt",
+        "root/01.json",
+        "proofs/4.tlog-proof",
+        "evidence/x",
+        "events.jsonl/a",
+        "consistency/1",
+    ] {
         let mut members = unpacked(&bundle);
         members.insert(stray.to_owned(), trust_root().to_bytes().unwrap());
         assert_failed(&check(&packed(&members)), Verdict::Invalid, Rule::Bundle);
@@ -371,7 +419,9 @@ fn a_later_format_is_not_guessed_at() {
     let mut members = unpacked(&contents(&merged()).write().unwrap());
     members.insert("format".to_owned(), b"caretaker-bundle/v2\n".to_vec());
     let refused = verify_bundle(&packed(&members), &pin(), None);
-    assert!(matches!(refused, Err(BundleError::Format { found }) if found == "caretaker-bundle/v2"));
+    assert!(
+        matches!(refused, Err(BundleError::Format { found }) if found == "caretaker-bundle/v2")
+    );
 }
 
 /// Bounded, whatever is in it: a line of a million signatures, ten million empty lines, deep JSON.
@@ -407,7 +457,11 @@ fn roles_and_types_are_not_interchangeable() {
         let payload = payload_of(&ledger.envelopes[2]);
         ledger.envelopes[2] = forge(payload_type, &payload, &seed(role));
         let report = check(&contents(&ledger).write().unwrap());
-        assert_eq!(report.report.verdict, Verdict::Invalid, "{payload_type} by the {role}");
+        assert_eq!(
+            report.report.verdict,
+            Verdict::Invalid,
+            "{payload_type} by the {role}"
+        );
     }
     assert_ne!(key(Role::Executor).public(), key(Role::Approver).public());
 }
