@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::installation::Installation;
 use super::{Verdict, print, write_out};
-use crate::attest::{KeyUse, TrustRoot};
+use crate::attest::TrustRoot;
 use crate::clock::{Clock as _, SystemClock};
 use crate::signer::{self, Created};
 
@@ -177,12 +177,3 @@ fn export(installation: &Installation, output: &Path) -> anyhow::Result<Verdict>
     ))?;
     Ok(Verdict::Done)
 }
-
-/// The uses that an installation has keys for.
-const USES: [KeyUse; 5] = [
-    KeyUse::Proposer,
-    KeyUse::Policy,
-    KeyUse::Approver,
-    KeyUse::Executor,
-    KeyUse::Root,
-];

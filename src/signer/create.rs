@@ -9,21 +9,12 @@ use zeroize::Zeroizing;
 
 use super::fresh::Fresh;
 use super::secret::{Secret, shared};
-use super::{CreateError, files, places};
+use super::{CreateError, USES, files, places};
 use crate::attest::keys::Fill;
 use crate::attest::{KeyFile, KeyId, KeyUse, Role, SecretKey, TrustRoot};
 use crate::clock::Millis;
 use crate::config::{Configuration, Environment, KeySecret, SecretSource};
 use crate::id::OrganisationId;
-
-/// The keys that are made.
-const MADE: [KeyUse; 5] = [
-    KeyUse::Proposer,
-    KeyUse::Policy,
-    KeyUse::Approver,
-    KeyUse::Executor,
-    KeyUse::Root,
-];
 
 /// What was made.
 #[derive(Debug)]
@@ -46,7 +37,7 @@ struct NewFile {
     bytes: Zeroizing<Vec<u8>>,
 }
 
-/// Makes the role keys, the root key, the first trust root and the key of credentials in `keys.dir`, for the organisation
+/// Makes the role keys, the root key, the log's key, the first trust root and the key of credentials in `keys.dir`, for the organisation
 /// given or a new one. Secrets that the configuration names are used; where it names none, 32 random bytes are written beside
 /// the key.
 ///
@@ -110,10 +101,11 @@ pub fn create(
 }
 
 fn secret_key(fresh: &Fresh, used: KeyUse) -> &SecretKey {
-    Role::ALL
-        .into_iter()
-        .find(|role| KeyUse::from(*role) == used)
-        .map_or(&fresh.root, |role| fresh.roles.of(role))
+    match Role::parse(used.name()) {
+        Some(role) => fresh.roles.of(role),
+        None if used == KeyUse::Log => &fresh.log,
+        None => &fresh.root,
+    }
 }
 
 /// The secrets of all keys, and the files for those that are new.
@@ -129,7 +121,7 @@ impl Secrets {
         fill: Fill<'_>,
     ) -> Result<Self, CreateError> {
         let (mut found, mut generated) = (Vec::new(), Vec::new());
-        for used in MADE {
+        for used in USES {
             let secret = match configuration.keys.secret(used) {
                 KeySecret {
                     source: SecretSource::File(path),

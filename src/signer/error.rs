@@ -4,7 +4,7 @@ use std::io;
 
 use super::CredentialError;
 use crate::attest::keys::FillError;
-use crate::attest::{KeyFileError, KeyId, KeyUse, Role, TextError, TrustRootError};
+use crate::attest::{KeyFileError, KeyId, KeyUse, TextError, TrustRootError};
 use crate::clock::Millis;
 use crate::config::SecretError;
 
@@ -163,13 +163,13 @@ pub enum KeyringError {
         /// The organisation in the trust root.
         trust_root: String,
     },
-    /// The trust root does not list the key under its role.
+    /// The trust root does not list the key under its use.
     #[error(
-        "opening the {role}'s key: the trust root (version {version}) does not list {keyid} as the {role}'s; restore the key file or the trust root that belongs to it"
+        "opening the {used}'s key: the trust root (version {version}) does not list {keyid} as the {used}'s; restore the key file or the trust root that belongs to it"
     )]
     NotListed {
-        /// The role.
-        role: Role,
+        /// Whose.
+        used: KeyUse,
         /// The key that was opened.
         keyid: KeyId,
         /// The trust root's version.
@@ -177,11 +177,11 @@ pub enum KeyringError {
     },
     /// The key does not count at this moment.
     #[error(
-        "opening the {role}'s key: by the trust root, {keyid} does not count at {now} ({why}); check the clock, or have the root key sign a trust root with a key that counts"
+        "opening the {used}'s key: by the trust root, {keyid} does not count at {now} ({why}); check the clock, or have the root key sign a trust root with a key that counts"
     )]
     NotCounting {
-        /// The role.
-        role: Role,
+        /// Whose.
+        used: KeyUse,
         /// The key.
         keyid: KeyId,
         /// The moment.

@@ -5,8 +5,8 @@ use zeroize::Zeroizing;
 use super::roles::PerRole;
 use super::{CreateError, TRUST_ROOT_SECONDS};
 use crate::attest::keys::Fill;
-use crate::attest::trust_root::{RoleKey, RoleKeys};
-use crate::attest::{Label, List, Role, SecretKey, TrustRoot, TrustRootDocument};
+use crate::attest::trust_root::{RoleKey, RoleKeys, SideKey};
+use crate::attest::{KeyUse, Label, List, Role, SecretKey, TrustRoot, TrustRootDocument};
 use crate::clock::Millis;
 use crate::id::OrganisationId;
 
@@ -16,6 +16,7 @@ pub(super) struct Fresh {
     /// The organisation as headers and trust roots write it.
     pub(super) label: Label,
     pub(super) root: SecretKey,
+    pub(super) log: SecretKey,
     pub(super) roles: PerRole<SecretKey>,
     pub(super) trust: TrustRoot,
     /// The key that seals credentials.
@@ -39,20 +40,26 @@ impl Fresh {
         let label = Label::new(organisation.as_str())?;
         let root = SecretKey::generate(&mut *fill)?;
         let roles = PerRole::each(|_| SecretKey::generate(&mut *fill))?;
+        let log = SecretKey::generate(&mut *fill)?;
         let mut credentials = Zeroizing::new([0; 32]);
         fill(credentials.as_mut_slice())?;
-        let document = TrustRootDocument::first(
+        let mut document = TrustRootDocument::first(
             label.clone(),
             now,
             now.plus_seconds(TRUST_ROOT_SECONDS),
             root.public(),
             listed(&roles, now),
         );
+        document.side_keys = Some(List::first_of([SideKey {
+            not_before: Some(now),
+            ..SideKey::from_public(Label::new(KeyUse::Log.name())?, log.public())
+        }]));
         let trust = TrustRoot::sign(&document, &[&root])?;
         Ok(Self {
             organisation,
             label,
             root,
+            log,
             roles,
             trust,
             credentials,

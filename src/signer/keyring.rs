@@ -7,9 +7,9 @@ use super::roles::PerRole;
 use super::secret::{Secret, shared};
 use super::{CreateError, CredentialSeal, KeyringError, files, places, trust_history};
 use crate::attest::keys::{Fill, KeyHeader};
-use crate::attest::trust_root::RoleKey;
+use crate::attest::trust_root::SideKey;
 use crate::attest::{
-    FileSigner, KeyFile, KeyUse, PublicKey, Role, Signer, TrustHistory, TrustRoot,
+    FileSigner, KeyFile, KeyUse, PublicKey, Role, SecretKey, Signer, TrustHistory, TrustRoot,
 };
 use crate::clock::Millis;
 use crate::config::{Configuration, Environment};
@@ -18,11 +18,12 @@ use crate::id::OrganisationId;
 /// More than the longest key file, in bytes.
 const KEY_FILE_BYTES: u64 = 4_096;
 
-/// The signers of the four roles, the trust root that lists them, and the seal of credentials. One for the whole process:
+/// The signers of the four roles, the log's key, the trust root that lists them, and the seal of credentials. One for the whole process:
 /// a signer remembers what it signed.
 #[derive(Debug)]
 pub struct Keyring {
     signers: PerRole<FileSigner>,
+    log: Option<SecretKey>,
     history: TrustHistory,
     organisation: OrganisationId,
     credentials: CredentialSeal,
@@ -44,14 +45,26 @@ impl Keyring {
         trust.allow_acting(now).map_err(KeyringError::NotActing)?;
         let organisation = organisation(trust)?;
         let sealed = PerRole::each(|role| Sealed::find(role.into(), configuration, environment))?;
-        let named = Role::ALL.map(|role| (KeyUse::from(role), &sealed.of(role).secret));
+        let log = lists_a_log_key(trust)
+            .then(|| Sealed::find(KeyUse::Log, configuration, environment))
+            .transpose()?;
+        let mut named: Vec<_> = Role::ALL
+            .into_iter()
+            .map(|role| (KeyUse::from(role), &sealed.of(role).secret))
+            .collect();
+        named.extend(log.as_ref().map(|log| (KeyUse::Log, &log.secret)));
         if let Some((first, second)) = shared(&named) {
             return Err(KeyringError::SharedSecret { first, second });
         }
-        let signers = PerRole::each(|role| sealed.of(role).open(role, configuration, trust, now))?;
+        let signers =
+            PerRole::each(|role| sealed.of(role).signer(role, configuration, trust, now))?;
+        let log = log
+            .map(|log| log.open(KeyUse::Log, configuration, trust, now))
+            .transpose()?;
         let credentials = CredentialSeal::read(configuration)?;
         Ok(Self {
             signers,
+            log,
             history,
             organisation,
             credentials,
@@ -70,6 +83,7 @@ impl Keyring {
         let fresh = Fresh::generate(organisation, now, fill)?;
         Ok(Self {
             signers: fresh.roles.map(FileSigner::new),
+            log: Some(fresh.log),
             history: TrustHistory::from(fresh.trust),
             organisation: fresh.organisation,
             credentials: CredentialSeal::new(*fresh.credentials),
@@ -79,6 +93,11 @@ impl Keyring {
     /// The signer of one role.
     pub fn signer(&self, role: Role) -> &dyn Signer {
         self.signers.of(role)
+    }
+
+    /// The key that signs the log's checkpoints: none where the trust root lists none, as those that were made before the log.
+    pub const fn log_key(&self) -> Option<&SecretKey> {
+        self.log.as_ref()
     }
 
     /// The trust root in force.
@@ -110,7 +129,11 @@ impl Keyring {
             .allow_acting(now)
             .map_err(KeyringError::NotActing)?;
         Role::ALL.into_iter().try_for_each(|role| {
-            check_listed(role, self.signer(role).public_key(), self.trust(), now)
+            let public = self.signer(role).public_key();
+            check_listed(role.into(), public, self.trust(), now)
+        })?;
+        self.log.as_ref().map_or(Ok(()), |key| {
+            check_listed(KeyUse::Log, &key.public(), self.trust(), now)
         })
     }
 }
@@ -126,7 +149,30 @@ pub fn open_signer(
     trust: &TrustRoot,
     now: Millis,
 ) -> Result<FileSigner, KeyringError> {
-    Sealed::find(role.into(), configuration, environment)?.open(role, configuration, trust, now)
+    Sealed::find(role.into(), configuration, environment)?.signer(role, configuration, trust, now)
+}
+
+/// Opens the log's key and checks it against the trust root in force: none where that lists none.
+///
+/// # Errors
+/// As [`Keyring::open`], for this key alone.
+pub fn open_log_key(
+    configuration: &Configuration,
+    environment: &Environment,
+    trust: &TrustRoot,
+    now: Millis,
+) -> Result<Option<SecretKey>, KeyringError> {
+    if !lists_a_log_key(trust) {
+        return Ok(None);
+    }
+    let sealed = Sealed::find(KeyUse::Log, configuration, environment)?;
+    sealed
+        .open(KeyUse::Log, configuration, trust, now)
+        .map(Some)
+}
+
+fn lists_a_log_key(trust: &TrustRoot) -> bool {
+    trust.side_keys(KeyUse::Log).next().is_some()
 }
 
 /// Reads the sealed key of one use without opening it: its header says whose it claims to be.
@@ -172,14 +218,24 @@ impl Sealed {
         Ok(Self { file, secret })
     }
 
-    fn open(
+    fn signer(
         &self,
         role: Role,
         configuration: &Configuration,
         trust: &TrustRoot,
         now: Millis,
     ) -> Result<FileSigner, KeyringError> {
-        let used = KeyUse::from(role);
+        let key = self.open(role.into(), configuration, trust, now)?;
+        Ok(FileSigner::new(role, key))
+    }
+
+    fn open(
+        &self,
+        used: KeyUse,
+        configuration: &Configuration,
+        trust: &TrustRoot,
+        now: Millis,
+    ) -> Result<SecretKey, KeyringError> {
         let key =
             self.file
                 .open(used, self.secret.bytes())
@@ -191,8 +247,8 @@ impl Sealed {
                     cause,
                 })?;
         check_organisation(used, self.file.header(), trust)?;
-        check_listed(role, &key.public(), trust, now)?;
-        Ok(FileSigner::new(role, key))
+        check_listed(used, &key.public(), trust, now)?;
+        Ok(key)
     }
 }
 
@@ -213,52 +269,41 @@ fn check_organisation(
     }
 }
 
-/// The trust root lists the key under this role, and it counts now. What another key signs counts for nobody, so an
+/// The trust root lists the key under this use, and it counts now. What another key signs counts for nobody, so an
 /// installation that signs with one would find out only when its ledger is verified.
 fn check_listed(
-    role: Role,
+    used: KeyUse,
     public: &PublicKey,
     trust: &TrustRoot,
     now: Millis,
 ) -> Result<(), KeyringError> {
     let keyid = public.keyid();
-    let listed = trust
-        .role_key(&keyid)
-        .filter(|(listed_as, _)| *listed_as == role);
-    let Some((_, entry)) = listed else {
+    let listed = match Role::parse(used.name()) {
+        Some(role) => trust
+            .role_key(&keyid)
+            .filter(|(listed_as, _)| *listed_as == role)
+            .map(|(_, key)| key.validity()),
+        None => trust
+            .side_keys(used)
+            .find(|key| key.keyid == keyid)
+            .map(SideKey::validity),
+    };
+    let Some(validity) = listed else {
         return Err(KeyringError::NotListed {
-            role,
+            used,
             keyid,
             version: trust.document().version,
         });
     };
-    match not_counting(entry, now) {
+    match validity.why_not(now) {
         None => Ok(()),
         Some(why) => Err(KeyringError::NotCounting {
-            role,
+            used,
             keyid,
             now,
             why,
         }),
     }
-}
-
-/// Why a listed key does not count at a moment, if so.
-fn not_counting(entry: &RoleKey, now: Millis) -> Option<String> {
-    if let Some(revocation) = entry
-        .revoked
-        .as_ref()
-        .filter(|revocation| revocation.effective_from() <= now)
-    {
-        return Some(format!("revoked from {}", revocation.effective_from()));
-    }
-    if entry.counts_at(now) {
-        return None;
-    }
-    Some(match entry.not_after {
-        Some(end) if end <= now => format!("it counted until {end}"),
-        _ => format!("it counts from {}", entry.not_before),
-    })
 }
 
 fn organisation(trust: &TrustRoot) -> Result<OrganisationId, KeyringError> {

@@ -2,13 +2,13 @@
 //!
 //! Everything lies in one folder (`keys.dir`, mode 0700):
 //!
-//! - `<use>.key`: a sealed key file each for proposer, policy, approver, executor and root;
+//! - `<use>.key`: a sealed key file each for proposer, policy, approver, executor, log and root;
 //! - `<use>.secret`: what opens it, unless the configuration names another place for the secret;
 //! - `trust-root-<version>.json`: whose keys count, from version 1 without gaps;
 //! - `credential.key`: 32 random bytes that seal the projects' credentials in the database, and from which approval links
 //!   follow; `credential.key.next` takes its place while it is rotated.
 //!
-//! Signing needs the four role keys and never the root key, which may lie elsewhere.
+//! Signing needs the four role keys and the log's, and never the root key, which may lie elsewhere.
 
 mod checkpoint;
 mod create;
@@ -27,12 +27,23 @@ pub use checkpoint::{CheckpointRefusal, CheckpointSigner};
 pub use create::{Created, create};
 pub use credential::{CredentialError, CredentialSeal, fingerprint};
 pub use error::{CreateError, KeyringError};
-pub use keyring::{Keyring, open_signer, read_key_file};
+pub use keyring::{Keyring, open_log_key, open_signer, read_key_file};
 pub use places::{credential_file, key_file, next_credential_file, trust_root_file};
 pub use rotation::{Rotation, RotationError};
 pub use trust::trust_history;
 
+use crate::attest::KeyUse;
 use crate::attest::keys::FillError;
+
+/// What an installation has keys for.
+pub const USES: [KeyUse; 6] = [
+    KeyUse::Proposer,
+    KeyUse::Policy,
+    KeyUse::Approver,
+    KeyUse::Executor,
+    KeyUse::Log,
+    KeyUse::Root,
+];
 
 /// How long the first trust root allows acting: five years of 365 days, in seconds. Long, because a new version needs the
 /// root key, which then lies somewhere offline; it still ends, so that an installation that nobody tends stops acting.

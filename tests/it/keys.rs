@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use caretaker::attest::keys::FillError;
+use caretaker::attest::{KeyFile, KeyUse, SecretKey, TrustRoot, TrustRootDocument};
 use caretaker::change::Sha256Digest;
 use caretaker::clock::Millis;
 use caretaker::config::{Configuration, Environment};
@@ -62,6 +63,33 @@ impl Home {
         let home = Self::new();
         home.create(story).unwrap();
         home
+    }
+
+    /// What `keys init` made before there was a log: a trust root that lists none of its keys.
+    fn made_before_the_log(story: &'static str) -> Self {
+        Self::made(story).without_the_log()
+    }
+
+    fn without_the_log(self) -> Self {
+        let root = self.root_key();
+        let trust = TrustRoot::parse_unpinned(&self.read("trust-root-1.json")).unwrap();
+        let document = TrustRootDocument {
+            side_keys: None,
+            ..trust.document().clone()
+        };
+        let trust = TrustRoot::sign(&document, &[&root]).unwrap();
+        self.put("trust-root-1.json", trust.to_bytes().unwrap());
+        for name in ["log.key", "log.secret"] {
+            std::fs::remove_file(self.file(name)).unwrap();
+        }
+        self
+    }
+
+    /// The root key, opened with the secret beside it.
+    fn root_key(&self) -> SecretKey {
+        let file = KeyFile::parse(&self.read("root.key")).unwrap();
+        let secret = hex::decode(self.read("root.secret").trim_ascii_end()).unwrap();
+        file.open(KeyUse::Root, &secret).unwrap()
     }
 
     fn keys(&self) -> PathBuf {

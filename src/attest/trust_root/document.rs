@@ -7,6 +7,7 @@ use super::super::keys::{KeyId, PublicKey};
 use super::super::role::Role;
 use super::super::text::{Label, List, Text};
 use super::TrustRootError;
+use super::validity::{Revocation, Validity};
 use crate::clock::Millis;
 
 /// The one signature algorithm of this version.
@@ -132,9 +133,20 @@ impl RoleKey {
         }
     }
 
-    /// Whether a statement of this moment falls into the key's validity.
+    /// When its statements count.
+    pub const fn validity(&self) -> Validity<'_> {
+        Validity {
+            not_before: self.not_before,
+            not_after: self.not_after,
+            from_index: self.from_index,
+            until_index: self.until_index,
+            revoked: self.revoked.as_ref(),
+        }
+    }
+
+    /// Whether a statement of this moment falls into the key's window. A revocation is another question.
     pub fn counts_at(&self, moment: Millis) -> bool {
-        self.not_before <= moment && self.not_after.is_none_or(|end| moment < end)
+        self.validity().includes(moment)
     }
 }
 
@@ -146,30 +158,6 @@ impl RootKey {
             alg: Label::fixed(ALGORITHM),
             public,
         }
-    }
-}
-
-/// The end of a key before its time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Revocation {
-    /// When it was revoked.
-    pub at: Millis,
-    /// The log index from which on it no longer counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_index: Option<u64>,
-    /// From when on somebody else may have had it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compromised_since: Option<Millis>,
-    /// Why.
-    pub reason: Text,
-}
-
-impl Revocation {
-    /// From when on the key's statements do not count.
-    pub fn effective_from(&self) -> Millis {
-        self.compromised_since
-            .map_or(self.at, |since| since.min(self.at))
     }
 }
 
@@ -186,6 +174,15 @@ pub struct SideKey {
     pub alg: Label,
     /// The public key.
     pub public: PublicKey,
+    /// From when on it counts; always, where none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Millis>,
+    /// From when on it no longer counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_after: Option<Millis>,
+    /// Set when the key was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<Revocation>,
 }
 
 impl SideKey {
@@ -196,6 +193,20 @@ impl SideKey {
             keyid: public.keyid(),
             alg: Label::fixed(ALGORITHM),
             public,
+            not_before: None,
+            not_after: None,
+            revoked: None,
+        }
+    }
+
+    /// When what it signs counts.
+    pub fn validity(&self) -> Validity<'_> {
+        Validity {
+            not_before: self.not_before.unwrap_or(Millis(i64::MIN)),
+            not_after: self.not_after,
+            from_index: None,
+            until_index: None,
+            revoked: self.revoked.as_ref(),
         }
     }
 }
@@ -314,21 +325,25 @@ impl TrustRootDocument {
     }
 
     fn check_windows(&self) -> Result<(), TrustRootError> {
-        let empty = |key: &RoleKey| {
-            key.not_after.is_some_and(|end| end <= key.not_before)
-                || key
-                    .until_index
-                    .is_some_and(|until| until <= key.from_index.unwrap_or(0))
-        };
-        match self.roles.iter().find(|(_, key)| empty(key)) {
+        let roles = self
+            .roles
+            .iter()
+            .map(|(role, key)| ("roles", role.name(), &key.keyid, key.validity()));
+        let side = self.side_keys.iter().flat_map(|keys| keys.iter());
+        let side = side.map(|key| {
+            (
+                "side_keys",
+                key.purpose.as_str(),
+                &key.keyid,
+                key.validity(),
+            )
+        });
+        match roles.chain(side).find(|(.., validity)| validity.is_empty()) {
             None => Ok(()),
-            Some((role, key)) => Err(TrustRootError::Unsound {
+            Some((member, whose, keyid, _)) => Err(TrustRootError::Unsound {
                 version: self.version,
-                member: "roles",
-                problem: format!(
-                    "the {role}'s key {} never counts: its validity is empty",
-                    key.keyid
-                ),
+                member,
+                problem: format!("the {whose}'s key {keyid} never counts: its validity is empty"),
             }),
         }
     }

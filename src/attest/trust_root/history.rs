@@ -1,10 +1,11 @@
 //! The versions of a trust root that a verifier holds, without gaps.
 
 use super::super::dsse::SignedDocument;
-use super::super::keys::KeyId;
+use super::super::keys::{KeyId, KeyUse, PublicKey};
 use super::super::predicate::TrustRootRef;
 use super::super::role::Role;
-use super::{RoleKey, TrustRoot, TrustRootError, verify_with};
+use super::{RoleKey, SideKey, TrustRoot, TrustRootError, verify_with};
+use crate::clock::Millis;
 
 /// Consecutive versions of one organisation's trust root, each reached from a pinned one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +71,30 @@ impl TrustHistory {
     /// The newest entry of the role key with this id. A key has one role in all versions.
     pub fn role_key(&self, keyid: &KeyId) -> Option<(Role, &RoleKey)> {
         self.versions().rev().find_map(|root| root.role_key(keyid))
+    }
+
+    /// The log's keys whose checkpoints of this moment count. Of a key that several versions list, the newest entry says
+    /// until when; one that any version revoked stays revoked.
+    pub fn log_keys_at(&self, moment: Millis) -> Vec<&PublicKey> {
+        let mut found: Vec<&SideKey> = Vec::new();
+        let listed = self.versions().rev();
+        for key in listed.flat_map(|root| root.side_keys(KeyUse::Log)) {
+            if !found.iter().any(|newer| newer.keyid == key.keyid) {
+                found.push(key);
+            }
+        }
+        let revoked = |keyid: &KeyId| {
+            self.versions()
+                .flat_map(|root| root.side_keys(KeyUse::Log))
+                .filter(|key| key.keyid == *keyid)
+                .filter_map(|key| key.revoked.as_ref())
+                .any(|revocation| revocation.effective_from() <= moment)
+        };
+        found
+            .into_iter()
+            .filter(|key| key.validity().counts_at(moment) && !revoked(&key.keyid))
+            .map(|key| &key.public)
+            .collect()
     }
 
     fn check_pair(&self, older: &TrustRoot, newer: &TrustRoot) -> Result<(), TrustRootError> {

@@ -6,17 +6,17 @@
 
 mod document;
 mod history;
+mod validity;
 
 use thiserror::Error;
 
-pub use document::{
-    Revocation, RoleKey, RoleKeys, RootKey, SideKey, TimestampAuthority, TrustRootDocument,
-};
+pub use document::{RoleKey, RoleKeys, RootKey, SideKey, TimestampAuthority, TrustRootDocument};
 pub use history::TrustHistory;
+pub use validity::{Revocation, Validity};
 
 use super::dsse::{EnvelopeError, MAX_PAYLOAD, SignedDocument, TRUST_ROOT, Verified};
 use super::json::{self, JsonError};
-use super::keys::{KeyId, PublicKey, SecretKey};
+use super::keys::{KeyId, KeyUse, PublicKey, SecretKey};
 use super::predicate::TrustRootRef;
 use super::role::Role;
 use crate::change::Sha256Digest;
@@ -153,6 +153,12 @@ impl TrustRoot {
             .roles
             .iter()
             .find(|(_, key)| key.keyid == *keyid)
+    }
+
+    /// The keys beside the roles' with one use, present and past.
+    pub fn side_keys(&self, used: KeyUse) -> impl Iterator<Item = &SideKey> {
+        let keys = self.document.side_keys.iter().flat_map(|keys| keys.iter());
+        keys.filter(move |key| key.purpose.as_str() == used.name())
     }
 
     /// Whether this version still allows acting. Verifying history does not ask.

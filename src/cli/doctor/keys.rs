@@ -7,7 +7,7 @@ use super::Finding;
 use crate::attest::{KeyUse, Role, TrustRoot};
 use crate::clock::Millis;
 use crate::config::{Configuration, Environment, SecretSource};
-use crate::signer::{self, CredentialSeal, Keyring, KeyringError};
+use crate::signer::{self, CredentialSeal, Keyring, KeyringError, USES};
 
 /// How long before its end a trust root is worth a remark, in seconds: 90 days.
 const REMARK_SECONDS: i64 = 90 * 24 * 60 * 60;
@@ -24,10 +24,7 @@ pub(super) fn look(
     let trust = history.newest();
     let mut findings = vec![trust_root(trust, now)];
     match Keyring::open(configuration, environment, now) {
-        Ok(_) => findings.push(Finding::ok(
-            "keys",
-            "proposer, policy, approver and executor open, each with its own secret",
-        )),
+        Ok(keyring) => findings.extend(open(&keyring)),
         Err(error) => findings.extend(each(configuration, environment, trust, now, &error)),
     }
     findings.extend(modes(configuration));
@@ -35,6 +32,20 @@ pub(super) fn look(
     findings.extend(root_key(configuration));
     findings.extend(interrupted_rotation(configuration));
     findings
+}
+
+fn open(keyring: &Keyring) -> Vec<Finding> {
+    let opened =
+        |whose: &str| Finding::ok("keys", format!("{whose} open, each with its own secret"));
+    if keyring.log_key().is_some() {
+        return vec![opened("proposer, policy, approver, executor and log")];
+    }
+    let missing = "the trust root lists no key of the log, so that nobody can check the log's checkpoints; run `caretaker keys add log`, \
+                   for which the root key has to be at hand";
+    vec![
+        opened("proposer, policy, approver and executor"),
+        Finding::warning("log key", missing),
+    ]
 }
 
 fn trust_root(trust: &TrustRoot, now: Millis) -> Finding {
@@ -77,6 +88,7 @@ fn each(
     let mut faults: Vec<String> = Role::ALL
         .into_iter()
         .filter_map(|role| signer::open_signer(role, configuration, environment, trust, now).err())
+        .chain(signer::open_log_key(configuration, environment, trust, now).err())
         .chain(CredentialSeal::read(configuration).err())
         .map(|error| error.to_string())
         .collect();
@@ -94,14 +106,7 @@ fn each(
 /// to others is refused when it is used.
 fn modes(configuration: &Configuration) -> Vec<Finding> {
     let directory = &configuration.keys.dir;
-    let uses = [
-        KeyUse::Proposer,
-        KeyUse::Policy,
-        KeyUse::Approver,
-        KeyUse::Executor,
-        KeyUse::Root,
-    ];
-    let mut private: Vec<_> = uses
+    let mut private: Vec<_> = USES
         .into_iter()
         .map(|used| (signer::key_file(directory, used), "600"))
         .collect();
@@ -127,10 +132,13 @@ fn open_to_others(path: &Path, right: &str) -> Option<Finding> {
 }
 
 fn secrets_beside_keys(configuration: &Configuration) -> Option<Finding> {
-    let beside: Vec<&str> = Role::ALL
+    let directory = &configuration.keys.dir;
+    let beside: Vec<&str> = USES
         .into_iter()
-        .filter(|role| lies_beside(configuration, (*role).into()))
-        .map(Role::name)
+        .filter(|used| *used != KeyUse::Root && lies_beside(configuration, *used))
+        // Installations made before the log have none.
+        .filter(|used| *used != KeyUse::Log || signer::key_file(directory, *used).exists())
+        .map(KeyUse::name)
         .collect();
     (!beside.is_empty()).then(|| {
         Finding::warning(

@@ -5,11 +5,12 @@ use serde_json::json;
 
 use super::super::installation::Installation;
 use super::super::{Verdict, print};
-use super::{Format, USES, trust_root_json, trust_root_text};
-use crate::attest::trust_root::{RoleKey, RootKey};
+use super::{Format, trust_root_json, trust_root_text};
+use crate::attest::trust_root::{RootKey, Validity};
 use crate::attest::{KeyId, KeyUse, PublicKey, Role, TrustRoot};
+use crate::clock::Millis;
 use crate::config::Configuration;
-use crate::signer::{self, KeyringError};
+use crate::signer::{self, KeyringError, USES};
 
 /// One key that the trust root lists.
 #[derive(Debug, Serialize)]
@@ -68,7 +69,17 @@ fn rows(used: KeyUse, trust: &TrustRoot, configuration: &Configuration) -> Vec<R
             .roles
             .of(role)
             .iter()
-            .map(|key| of_role(used, key, configuration))
+            .map(|key| {
+                let row = row(used, &key.keyid, &key.public, configuration);
+                within(row, &key.validity(), Some(key.not_before))
+            })
+            .collect(),
+        None if used != KeyUse::Root => trust
+            .side_keys(used)
+            .map(|key| {
+                let row = row(used, &key.keyid, &key.public, configuration);
+                within(row, &key.validity(), key.not_before)
+            })
             .collect(),
         None => document
             .root_keys
@@ -78,15 +89,13 @@ fn rows(used: KeyUse, trust: &TrustRoot, configuration: &Configuration) -> Vec<R
     }
 }
 
-fn of_role(used: KeyUse, key: &RoleKey, configuration: &Configuration) -> Row {
+fn within(row: Row, validity: &Validity<'_>, not_before: Option<Millis>) -> Row {
+    let revoked = validity.revoked;
     Row {
-        not_before: Some(key.not_before.to_string()),
-        not_after: key.not_after.map(|end| end.to_string()),
-        revoked_at: key
-            .revoked
-            .as_ref()
-            .map(|revocation| revocation.effective_from().to_string()),
-        ..row(used, &key.keyid, &key.public, configuration)
+        not_before: not_before.map(|start| start.to_string()),
+        not_after: validity.not_after.map(|end| end.to_string()),
+        revoked_at: revoked.map(|revocation| revocation.effective_from().to_string()),
+        ..row
     }
 }
 

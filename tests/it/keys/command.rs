@@ -50,10 +50,11 @@ fn init_makes_keys_once_and_list_shows_them() {
       policy    SHA256:…
       approver  SHA256:…
       executor  SHA256:…
+      log       SHA256:…
       root      SHA256:…
     trust root version 1, sha256:[digest], allows acting until [time]
 
-    No secret is configured for proposer, policy, approver, executor, root: what opens each lies beside it in <use>.secret, 32 random bytes.
+    No secret is configured for proposer, policy, approver, executor, log, root: what opens each lies beside it in <use>.secret, 32 random bytes.
     Next: back up …/home/keys; then keep root.key and what opens it offline, since signing never needs it. Give auditors what `caretaker keys export-trust-root` writes. `caretaker doctor` says what else is to be done.
     ");
     insta::assert_snapshot!(shown(&home, &["keys", "list"]), @r"
@@ -65,6 +66,7 @@ fn init_makes_keys_once_and_list_shows_them() {
       policy    SHA256:…  opened by file:…/home/keys/policy.secret
       approver  SHA256:…  opened by file:…/home/keys/approver.secret
       executor  SHA256:…  opened by file:…/home/keys/executor.secret
+      log       SHA256:…  opened by file:…/home/keys/log.secret
       root      SHA256:…  opened by file:…/home/keys/root.secret
     ");
     insta::assert_snapshot!(shown(&home, &["keys", "init"]), @r"
@@ -89,6 +91,7 @@ fn list_needs_no_secret_and_says_what_is_elsewhere_or_damaged() {
       policy    SHA256:…  policy.key is damaged or unreadable; see `caretaker doctor`
       approver  SHA256:…  opened by file:…/home/keys/approver.secret
       executor  SHA256:…  opened by file:…/home/keys/executor.secret
+      log       SHA256:…  opened by file:…/home/keys/log.secret
       root      SHA256:…  not in this folder
     ");
     let output = caretaker(&home, &["keys", "list", "--json"]);
@@ -99,7 +102,10 @@ fn list_needs_no_secret_and_says_what_is_elsewhere_or_damaged() {
         .iter()
         .map(|key| key["file"].as_str().unwrap())
         .collect();
-    assert_eq!(places, ["here", "damaged", "here", "here", "elsewhere"]);
+    assert_eq!(
+        places,
+        ["here", "damaged", "here", "here", "here", "elsewhere"]
+    );
 }
 
 #[test]
@@ -111,7 +117,7 @@ fn init_says_the_same_in_json() {
     let trust = TrustRoot::parse_unpinned(&bytes).unwrap();
     assert_eq!(document["organisation"], trust.document().org.as_str());
     assert_eq!(document["trust_root"]["sha256"], trust.digest().to_string());
-    assert_eq!(document["keys"].as_array().unwrap().len(), 5);
+    assert_eq!(document["keys"].as_array().unwrap().len(), 6);
 }
 
 #[test]
@@ -190,8 +196,8 @@ fn doctor_fails_without_keys_and_is_content_with_fresh_ones() {
     warning  sandbox        mode none: tests and coders may do whatever this user can; remove sandbox.mode unless that is meant
     warning  agent          none: incidents are opened and reported, and nothing is fixed; name a coder under agent.adapter
     ok       trust root     version 1, allows acting until [time]
-    ok       keys           proposer, policy, approver and executor open, each with its own secret
-    warning  secrets        what opens the keys of proposer, policy, approver, executor lies beside them, so whoever reads the folder can sign; keep the secrets elsewhere and name the places under keys.roles
+    ok       keys           proposer, policy, approver, executor and log open, each with its own secret
+    warning  secrets        what opens the keys of proposer, policy, approver, executor, log lies beside them, so whoever reads the folder can sign; keep the secrets elsewhere and name the places under keys.roles
     warning  root key       …/home/keys/root.key lies with the keys that sign every day, which never need it; move it and what opens it offline
     warning  database       sqlite://…/home/caretaker.db is not there yet; `caretaker project register` makes it
     0 failed, 5 warnings
@@ -220,7 +226,7 @@ fn doctor_names_every_fault_of_the_keys_at_once() {
     FAILED   keys           opening the executor's key: …/home/keys/executor.key: the secret does not open the executor's key SHA256:…: it is not this file's secret, or the file's header was exchanged; each role has a secret of its own
     warning  keys           …/home/keys/approver.key is open to others (mode 0644); run: chmod 600 '…/home/keys/approver.key'
     warning  keys           …/home/keys is open to others (mode 0755); run: chmod 700 '…/home/keys'
-    warning  secrets        what opens the keys of proposer, policy, approver, executor lies beside them, so whoever reads the folder can sign; keep the secrets elsewhere and name the places under keys.roles
+    warning  secrets        what opens the keys of proposer, policy, approver, executor, log lies beside them, so whoever reads the folder can sign; keep the secrets elsewhere and name the places under keys.roles
     warning  root key       …/home/keys/root.key lies with the keys that sign every day, which never need it; move it and what opens it offline
     warning  database       sqlite://…/home/caretaker.db is not there yet; `caretaker project register` makes it
     3 failed, 7 warnings
@@ -230,6 +236,22 @@ fn doctor_names_every_fault_of_the_keys_at_once() {
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["ok"], false);
     assert_eq!(document["checks"][0]["check"], "configuration");
+}
+
+#[test]
+fn doctor_says_how_an_installation_made_before_the_log_gets_its_key() {
+    let home = unconfined();
+    caretaker(&home, &["keys", "init"]);
+    let home = home.without_the_log();
+    let text = shown(&home, &["doctor", "--offline"]);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("each with its own") || line.contains("log key"))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    ok       keys           proposer, policy, approver and executor open, each with its own secret
+    warning  log key        the trust root lists no key of the log, so that nobody can check the log's checkpoints; run `caretaker keys add log`, for which the root key has to be at hand
+    ");
 }
 
 #[test]

@@ -17,6 +17,8 @@ fn the_folder_is_complete_and_for_its_owner_only() {
     600 keys/credential.key
     600 keys/executor.key
     600 keys/executor.secret
+    600 keys/log.key
+    600 keys/log.secret
     600 keys/policy.key
     600 keys/policy.secret
     600 keys/proposer.key
@@ -56,11 +58,25 @@ fn what_was_made_opens_and_is_what_the_trust_root_lists() {
 }
 
 #[test]
+fn the_logs_key_is_made_listed_and_opened_with_the_others() {
+    let home = Home::new();
+    let created = home.create("log").unwrap();
+    let keyring = home.open().unwrap();
+    let public = keyring.log_key().unwrap().public();
+    assert!(created.keys.contains(&(KeyUse::Log, public.keyid())));
+    let history = keyring.history();
+    assert_eq!(history.log_keys_at(NOW), [&public]);
+    assert!(history.log_keys_at(NOW.plus_millis(-1)).is_empty());
+    let listed = keyring.trust().side_keys(KeyUse::Log);
+    assert_eq!(listed.count(), 1);
+    assert_eq!(keyring.trust().side_keys(KeyUse::Receipt).count(), 0);
+    keyring.allow_acting(NOW).unwrap();
+}
+
+#[test]
 fn the_root_key_opens_too_and_is_never_needed_for_signing() {
     let home = Home::made("offline root");
-    let file = KeyFile::parse(&home.read("root.key")).unwrap();
-    let secret = hex::decode(home.read("root.secret").trim_ascii_end()).unwrap();
-    let root = file.open(KeyUse::Root, &secret).unwrap();
+    let root = home.root_key();
     let keyring = home.open().unwrap();
     assert_eq!(
         keyring.trust().document().root_keys[0].public,
@@ -183,7 +199,7 @@ fn secrets_that_the_configuration_names_are_used_and_none_is_made_for_them() {
     ]);
     let created = home.create("named").unwrap();
     assert!(!home.file("proposer.secret").exists() && !home.file("policy.secret").exists());
-    assert_eq!(created.generated_secrets.len(), 3);
+    assert_eq!(created.generated_secrets.len(), 4);
     let derivation = |name| {
         KeyFile::parse(&home.read(name))
             .unwrap()

@@ -151,7 +151,7 @@ fn what_is_damaged_is_named_with_its_mend() {
     opening the executor's key: …/home/keys/executor.key: the key file is damaged (it has no second line); restore it from a backup or rotate the key
     opening the executor's key: …/home/keys/executor.key: the secret does not open the executor's key SHA256:…: it is not this file's secret, or the file's header was exchanged; each role has a secret of its own
     opening the key of credentials: …/home/keys/credential.key: it has 16 bytes instead of 32; restore it from a backup, or give every project its token again
-    opening the keys: …/home/keys/trust-root-1.json: reading a trust root: reading an envelope: at byte 787: expected the end of the string; restore the file from a backup
+    opening the keys: …/home/keys/trust-root-1.json: reading a trust root: reading an envelope: at byte 911: expected the end of the string; restore the file from a backup
     ");
 }
 
@@ -199,9 +199,8 @@ fn keys_and_trust_root_of_two_organisations_do_not_go_together() {
     insta::assert_snapshot!(home.refusal(), @"opening the proposer's key: it belongs to org-…, but the trust root is that of org-…; put keys and trust root of one organisation together");
 }
 
-// Break it: let `signer::keyring::check_listed` answer `Ok(())`.
-#[test]
-fn a_key_that_the_trust_root_does_not_list_never_signs() {
+/// Two installations of one organisation that know nothing of each other.
+fn two_of_one_name() -> (Home, Home) {
     let (home, other) = (Home::new(), Home::new());
     let organisation = OrganisationId::new(NOW, [7; 10]);
     for (place, story) in [(&home, "listed"), (&other, "another of the same name")] {
@@ -214,6 +213,41 @@ fn a_key_that_the_trust_root_does_not_list_never_signs() {
         )
         .unwrap();
     }
+    (home, other)
+}
+
+#[test]
+fn an_installation_made_before_the_log_opens_without_its_key() {
+    let home = Home::made_before_the_log("before");
+    let keyring = home.open().unwrap();
+    assert!(keyring.log_key().is_none());
+    assert!(keyring.history().log_keys_at(NOW).is_empty());
+    keyring.allow_acting(NOW).unwrap();
+}
+
+// Break it: let `signer::keyring::check_listed` answer `Ok(())`.
+#[test]
+fn a_log_key_that_the_trust_root_does_not_list_opens_nothing() {
+    let missing = Home::made("missing");
+    std::fs::remove_file(missing.file("log.key")).unwrap();
+    let shared = Home::made("one secret");
+    shared.put("log.secret", shared.read("approver.secret"));
+    let (exchanged, other) = two_of_one_name();
+    for name in ["log.key", "log.secret"] {
+        exchanged.put(name, other.read(name));
+    }
+    let messages = [missing, shared, exchanged].map(|home| home.refusal());
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    opening the log's key: …/home/keys/log.key is missing; restore it from a backup (without a backup the key is lost, and a new trust root has to list another)
+    opening the keys: approver and log have the same secret; each needs one of its own, since whoever holds one must not open the other
+    opening the log's key: the trust root (version 1) does not list SHA256:… as the log's; restore the key file or the trust root that belongs to it
+    ");
+}
+
+// Break it: let `signer::keyring::check_listed` answer `Ok(())`.
+#[test]
+fn a_key_that_the_trust_root_does_not_list_never_signs() {
+    let (home, other) = two_of_one_name();
     for name in ["approver.key", "approver.secret"] {
         home.put(name, other.read(name));
     }
