@@ -192,7 +192,8 @@ impl Watch {
             if allowed_at > now && insistence == Insistence::WithinAllowance {
                 self.projects.insert(id.clone(), watched);
                 let store = &self.means.store;
-                store.put_off_look(&self.owner, &id, allowed_at).await?;
+                let owner = &self.owner;
+                store.put_off_look(owner, &id, allowed_at, now).await?;
                 continue;
             }
             let look = look(Arc::clone(&self.means), taken, watched, now);
