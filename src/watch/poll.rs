@@ -254,6 +254,14 @@ impl Round<'_> {
                 Err(ConnectorError::Absent { .. }) => {
                     self.beyond.remove(number);
                 }
+                // Break it: let the poll fail; the run is then asked for again by every later one
+                // (`watch::polling::an_old_run_that_turns_odd_is_said_once_and_keeps_nothing_from_being_polled`).
+                Err(error @ ConnectorError::Refused { .. }) => {
+                    self.beyond.remove(number);
+                    self.report.remarks.push(format!(
+                        "run {number} had not ended when it was last seen, and cannot be read any more ({error}); nothing follows from it, look at it yourself"
+                    ));
+                }
                 Err(error) => return Err(self.provider(error)),
             }
         }

@@ -61,6 +61,8 @@ pub(super) struct Provider {
     pub(super) jobs: Mutex<BTreeMap<(u64, u64), Vec<JobView>>>,
     /// Jobs of these runs cannot be read.
     pub(super) broken: Mutex<BTreeMap<u64, fn() -> ConnectorError>>,
+    /// These runs cannot be read by themselves.
+    pub(super) unreadable: Mutex<BTreeMap<u64, fn() -> ConnectorError>>,
     pub(super) pages: Mutex<Vec<u32>>,
     /// Logs of jobs.
     pub(super) logs: Mutex<BTreeMap<u64, fn() -> Result<JobLog, ConnectorError>>>,
@@ -117,6 +119,9 @@ impl Connector for Provider {
         Ok(Access::default())
     }
     async fn run(&self, run: u64) -> Result<RunView, ConnectorError> {
+        if let Some(error) = self.unreadable.lock().unwrap().get(&run) {
+            return Err(error());
+        }
         let runs = self.runs.lock().unwrap();
         let found = runs.iter().find(|known| known.id == run).cloned();
         found.ok_or_else(|| ConnectorError::Absent {
