@@ -270,7 +270,8 @@ pub enum Notifier {
 
 /// What single values cannot tell.
 pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
-    // Break it: answer `Ok(())` at once; whoever finds the port can then open pages whose only guard is the link.
+    // Break it: answer `Ok(())` at once; whoever finds the port can then open pages whose only guard is the link
+    // (`config::keys_that_contradict_each_other_are_refused`).
     if !document.server.listen.is_loopback() && document.identity.require == IdentityMethod::Link {
         let problem = "is reachable from other machines, while approval links are the only proof of identity; \
              listen on 127.0.0.1, behind a proxy that authenticates";

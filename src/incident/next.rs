@@ -173,7 +173,8 @@ fn flaky(detail: String) -> Step {
 
 fn investigation(snapshot: &Snapshot, now: Millis) -> Option<Step> {
     if !snapshot.failure.kind.may_be_code() {
-        // Break it: close it here; while an endpoint is down, or a workflow broken, each look then opens another incident.
+        // Break it: close it here; while an endpoint is down, or a workflow broken, each look then opens another incident
+        // (`incident::what_is_no_fault_of_the_code_stays_open_until_it_recovers`).
         return Some(Step::AwaitRecovery);
     }
     match snapshot.reproduction() {

@@ -51,7 +51,8 @@ impl Repository {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(refuse("it carries a user name or password"));
         }
-        // Break it: skip this comparison; the token then goes to the configured provider for another host's repository.
+        // Break it: skip this comparison; the token then goes to the configured provider for another host's repository
+        // (`onboard::addresses_name_a_repository_of_the_configured_provider_or_nothing`).
         if url.origin() != web_url.url().origin() || !url.origin().is_tuple() {
             return Err(RepositoryAddressError::Elsewhere {
                 found: url.origin().ascii_serialization(),

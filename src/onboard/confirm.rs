@@ -40,7 +40,8 @@ pub fn draft_digest(project: &Project) -> Sha256Digest {
         owner: project.owner.as_str(),
         project: project.id.as_str(),
         repository_id: &project.repository_id,
-        // Break it: take the stored `rules_digest` instead; rules that were changed in the database are then confirmed.
+        // Break it: take the stored `rules_digest` instead; rules that were changed in the database are then confirmed
+        // (`onboard::a_project_changed_in_the_database_has_no_credential`).
         rules: Sha256Digest::of(project.rules.as_bytes()),
         schedule: project.schedule.as_deref(),
         url: &project.url,

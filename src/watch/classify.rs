@@ -69,7 +69,8 @@ pub enum Reading {
 /// Whether a run counts at all: `push` or `schedule`, on the base branch, from the project's own repository. Runs of forks and
 /// of pull requests are never repaired.
 pub fn counts(run: &RunView, base: &str) -> bool {
-    // Break it: leave `own_repository` out; a stranger's fork with a branch of that name then makes an incident.
+    // Break it: leave `own_repository` out; a stranger's fork with a branch of that name then makes an incident
+    // (`watch::classification::only_pushes_and_schedules_of_the_base_branch_of_the_own_repository_count`).
     run.own_repository
         && matches!(run.event.as_str(), "push" | "schedule")
         && run.branch.as_deref() == Some(base)
@@ -149,7 +150,8 @@ fn meaning(conclusion: Option<&str>) -> Meaning {
     TABLE
         .iter()
         .find(|row| row.conclusion == word)
-        // Break it: answer `Neutral`; a word that the provider invents tomorrow is then dropped.
+        // Break it: answer `Neutral`; a word that the provider invents tomorrow is then dropped
+        // (`watch::classification::words_that_are_missing_or_unknown_are_unclear_and_never_green`).
         .map_or(Meaning::Unknown, |row| row.meaning)
 }
 

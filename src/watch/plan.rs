@@ -84,7 +84,8 @@ impl<'a> Plan<'a> {
         if self.blocked.contains(&scope) {
             Verdict::Later
         } else if self.decided.contains(&scope) {
-            // Break it: answer `Read`; an older run that ends late then closes or opens what a newer one has settled.
+            // Break it: answer `Read`; an older run that ends late then closes or opens what a newer one has settled
+            // (`watch::polling::an_older_run_that_ends_late_is_refused`).
             Verdict::Stale
         } else {
             Verdict::Read

@@ -415,7 +415,8 @@ impl Round<'_> {
         if runs.is_empty() {
             return Ok(());
         }
-        // Break it: mark before the observations are written; a crash between the two then loses what the run said.
+        // Break it: mark before the observations are written; a crash between the two then loses what the run said
+        // (`watch::polling::wherever_writing_stops_the_next_poll_goes_on_and_history_stays_history`).
         let marked = self.observations.mark_seen(runs, self.now).await;
         runs.clear();
         marked.map_err(|error| self.record(error))

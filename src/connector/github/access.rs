@@ -176,8 +176,8 @@ fn of_scopes(access: &mut Access, scopes: Vec<String>, private: Option<bool>) {
         access.missing.push(needed.to_owned());
     }
     let part = |scope: &str| needed == REPO && PARTS_OF_REPO.contains(&scope);
-    // Break it: leave `scope != needed` alone here; `connector::access::a_classic_token_has_what_it_needs_and_nothing_else`
-    // then fails.
+    // Break it: leave the look at `part` out; `connector::access::a_classic_token_has_what_it_needs_and_nothing_else` then
+    // fails.
     let beyond = |scope: &&String| scope.as_str() != needed && !part(scope);
     access.unneeded = scopes.iter().filter(beyond).cloned().collect();
     access.granted = Some(scopes);

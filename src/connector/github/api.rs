@@ -139,7 +139,7 @@ impl Api {
             let unchanged = true;
             return Ok(Ok(Watched { value, unchanged }));
         }
-        // Break it: keep answers of any status; `only_a_complete_200_is_ever_replayed` then fails.
+        // Break it: keep answers of any status; `connector::unchanged::only_a_complete_200_is_ever_replayed` then fails.
         if answer.status != StatusCode::OK {
             return Ok(Err(answer));
         }
@@ -351,7 +351,7 @@ impl Api {
         }
         let expected = self.expected.as_deref()?;
         let target = self.setting.api.join(answer.location()?).ok()?;
-        // Break it: drop this condition; `a_redirect_to_another_host_is_not_followed` then fails.
+        // Break it: drop this condition; `connector::answers::a_redirect_to_another_host_is_not_followed` then fails.
         if target.origin() != self.setting.api.origin() {
             return None;
         }

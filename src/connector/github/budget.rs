@@ -245,7 +245,8 @@ impl Budget {
             self.content_is_spent(cost),
         ];
         // The latest decides: whoever comes back at an earlier one would be sent away again.
-        // Break it: leave one of them out; `admitted_is_never_more_than_allowed_in_any_window` then fails.
+        // Break it: leave one of them out; `connector::budget::admitted_is_never_more_than_allowed_in_any_window` then fails,
+        // for the hour `connector::budget::what_is_left_is_kept_for_proposing_and_merging`.
         if let Some(wait) = waits.into_iter().flatten().max_by_key(|wait| wait.until) {
             return Admission::Wait(wait);
         }

@@ -268,7 +268,8 @@ impl Caller {
                 return Ok(answer);
             }
             let another = self.credential.refused(&token).await;
-            // Break it: drop the second condition; `a_merge_is_not_sent_again_even_with_another_token` then fails.
+            // Break it: drop the second condition;
+            // `connector::github::merge::tests::a_merge_is_not_sent_again_even_with_another_token` then fails.
             if !another || task == Use::Execute {
                 return Ok(answer);
             }
@@ -359,7 +360,7 @@ impl Caller {
         etag: Option<&str>,
     ) -> Result<Begun<'a>, Unanswered> {
         let place = self.allowance.place().await;
-        // Break it: send without asking the budget; `a_paused_credential_sends_nothing` then fails.
+        // Break it: send without asking the budget; `connector::limits::a_paused_credential_sends_nothing` then fails.
         let booking = self
             .allowance
             .admit(self.client.now(), request.errand, Cost::of(request.method))

@@ -53,7 +53,7 @@ pub struct IssuedToken {
 impl IssuedToken {
     /// A token with its fingerprint.
     pub fn new(secret: SecretString, expires_at: Option<Millis>) -> Self {
-        // Break it: take the token itself; `the_history_shows_every_token_and_the_database_holds_none` then fails.
+        // Break it: take the token itself; `app::record::the_history_shows_every_token_and_the_database_holds_none` then fails.
         let digest = Sha256Digest::of(secret.expose_secret().as_bytes());
         let fingerprint = hex::encode(digest.as_bytes().get(..8).unwrap_or_default());
         Self {

@@ -26,7 +26,8 @@ pub(super) async fn merge(api: &Api, order: &MergeOrder) -> MergeAnswer {
 
 async fn ask(api: &Api, pull_request: u64, body: &Value) -> MergeAnswer {
     let tail = format!("/pulls/{pull_request}/merge");
-    // Break it: send again on a failure; `a_merge_is_sent_once_whatever_is_answered` then fails.
+    // Break it: send again on a failure; `connector::github::merge::tests::a_merge_is_sent_once_whatever_is_answered` then
+    // fails.
     match api
         .change(Use::Execute, Method::PUT, &tail, Some(body))
         .await

@@ -121,7 +121,7 @@ fn run_view(
 ) -> Result<RunView, ConnectorError> {
     let head = run.head_repository.and_then(|repository| repository.id);
     let own = run.repository.and_then(|repository| repository.id);
-    // Break it: drop this refusal; `a_run_of_another_repository_is_never_ours` then fails.
+    // Break it: drop this refusal; `connector::odd::a_run_of_another_repository_is_never_ours` then fails.
     if let (Some(registered), Some(own)) = (registered, own)
         && registered != own
     {

@@ -89,7 +89,7 @@ pub(in super::super) async fn ledger(
 }
 
 fn view(state: &WebState, ledger: &StoredLedger, now: Millis) -> LedgerPage {
-    // Break it: keep the report of an earlier read; `web::a_changed_column_shows_at_the_next_look` then fails.
+    // Break it: keep the report of an earlier read; `web::ledgers::a_changed_column_shows_at_the_next_look` then fails.
     let report = audit::verify(&state.trust, ledger);
     let failures = report.failures.iter().map(|failure| FailureView {
         seq: failure.seq,

@@ -242,7 +242,7 @@ pub(super) fn read<T: DeserializeOwned>(
             reason: format!("{}: {}", answer.status.as_u16(), words(answer)),
         });
     }
-    // Break it: add the parser's own words; `an_answer_that_does_not_parse_is_not_repeated` then fails.
+    // Break it: add the parser's own words; `app::wire::an_answer_that_does_not_parse_is_not_repeated` then fails.
     serde_json::from_slice(&answer.body).map_err(|_| nonsense(action, "not the JSON expected"))
 }
 
@@ -410,7 +410,7 @@ fn minted(action: &str, order: &MintOrder, answer: wire::Issued) -> Result<Minte
         Some(granted) => Permissions::from_answer(Some(granted)),
         None => order.permissions.clone(),
     };
-    // Break it: skip these two conditions; `a_token_that_may_more_than_was_asked_is_not_used` then fails.
+    // Break it: skip either of these two conditions; `app::wire::a_token_that_may_more_than_was_asked_is_not_used` then fails.
     let more = permissions.beyond(&order.permissions);
     if !more.is_empty() {
         return Err(nonsense(&format!(

@@ -147,7 +147,8 @@ const EXECUTE: &[(&str, Access)] = &[
 ];
 
 /// What a token for this use is always asked with.
-// Break it: answer the permissions of every use together; `each_use_gets_a_token_of_its_own_with_its_own_permissions` then fails.
+// Break it: answer the permissions of every use together;
+// `app::tokens::each_use_gets_a_token_of_its_own_with_its_own_permissions` then fails.
 pub fn needed(task: Use) -> Permissions {
     Permissions::of(match task {
         Use::Read => READ,

@@ -200,7 +200,7 @@ impl AppTokens {
     }
 
     async fn obtain(&self, place: Place, at_least: Duration) -> Result<IssuedToken, TokenError> {
-        // Break it: leave this out; `a_repository_that_is_known_by_name_alone_is_only_looked_at` then fails.
+        // Break it: leave this out; `app::tokens::a_repository_that_is_known_by_name_alone_is_only_looked_at` then fails.
         if matches!(place.repository, Target::Name(_)) && place.task != Use::Read {
             return Err(TokenError::Refused {
                 action: format!("getting a token for the {}", place.task.role()),
@@ -223,7 +223,7 @@ impl AppTokens {
             }
             state.landed
         };
-        // Break it: leave this lock out; `twenty_callers_at_once_cost_one_minting` then fails.
+        // Break it: leave this lock out; `app::tokens::twenty_callers_at_once_cost_one_minting` then fails.
         let _flight = slot.flight.lock().await;
         {
             let state = slot.state();
@@ -373,7 +373,7 @@ impl TokenSource for InstallationTokens {
     }
 
     async fn refused(&self, token: &IssuedToken) -> bool {
-        // Break it: leave the token where it is; `a_token_that_the_provider_refuses_is_replaced_once` then fails.
+        // Break it: leave the token where it is; `app::tokens::a_token_that_the_provider_refuses_is_replaced_once` then fails.
         if let Some(record) = self.tokens.take(token) {
             (self.tokens.tell)(TokenEvent::Revoked(record, Ended::Refused));
         }
