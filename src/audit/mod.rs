@@ -12,6 +12,7 @@ mod fit;
 mod report;
 mod row;
 mod stored;
+mod stream;
 mod timeline;
 mod verify;
 
@@ -23,5 +24,6 @@ pub use bundle::{
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};
 pub use stored::{ChainRecord, StoredLedger};
+pub use stream::{LogFiles, LogMemory, LogReport, verify_log};
 pub use timeline::{ApprovalRecord, AuditRecord, Entry, Records, timeline};
 pub use verify::verify;

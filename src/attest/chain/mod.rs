@@ -17,6 +17,7 @@ use super::trust_root::TrustHistory;
 use crate::id::IncidentId;
 
 use walk::Walk;
+pub use walk::Prepared;
 
 /// A place in a chain: what the next event's `seq` and `prev` have to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,15 +53,53 @@ pub struct Expectation {
     pub head: Option<Head>,
 }
 
+/// A chain that is verified as its events come, in memory that does not grow with its length.
+pub struct GrowingChain {
+    walk: Walk<'static>,
+}
+
+/// What is known beforehand of a chain that is met in a log.
+static NOTHING_KNOWN: Expectation = Expectation {
+    incident: None,
+    project: None,
+    head: None,
+};
+
+impl GrowingChain {
+    /// A chain without events.
+    pub fn new() -> Self {
+        Self {
+            walk: Walk::new(&NOTHING_KNOWN),
+        }
+    }
+
+    /// Takes the next event, and says what does not hold about it.
+    pub fn take(&mut self, prepared: Prepared) -> Vec<Failure> {
+        self.walk.take(prepared);
+        self.walk.drain()
+    }
+
+    /// Whether it has ended: only escalations and gaps may follow.
+    pub const fn is_closed(&self) -> bool {
+        self.walk.is_closed()
+    }
+}
+
+impl Default for GrowingChain {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// Verifies the stored envelopes of one incident, in order, against a pinned trust root.
 pub fn verify_chain<I, B>(trust: &TrustHistory, expected: &Expectation, envelopes: I) -> ChainReport
 where
     I: IntoIterator<Item = B>,
     B: AsRef<[u8]>,
 {
-    let mut walk = Walk::new(trust, expected);
+    let mut walk = Walk::new(expected);
     for envelope in envelopes {
-        walk.take(envelope.as_ref());
+        walk.take(Prepared::of(trust, envelope.as_ref()));
     }
     walk.finish()
 }

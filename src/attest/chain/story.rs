@@ -56,6 +56,11 @@ struct Answered {
 }
 
 impl Story {
+    /// Whether a denial or an execution ended the chain.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
     /// Takes the next event, whose digest is `digest`, and says what does not fit.
     pub(super) fn take(&mut self, digest: Sha256Digest, event: &Event) -> Vec<Refusal> {
         let mut refusals: Vec<Refusal> = self.check_open(event).into_iter().collect();
