@@ -54,12 +54,12 @@ pub mod watch;
 pub mod worker;
 
 // Layer 6: surfaces
-pub mod verifier;
 #[cfg(feature = "full")]
 pub mod cli;
 #[cfg(feature = "full")]
 pub mod forge;
 #[cfg(feature = "full")]
 pub mod telemetry;
+pub mod verifier;
 #[cfg(feature = "full")]
 pub mod web;

@@ -121,7 +121,10 @@ pub fn verify_bundle(
             found: shown(found.trim_end()),
         });
     }
-    let trust = trust_history(&archive, pin)?;
+    let brought = archive
+        .folder("root")
+        .map(|(name, bytes)| (format!("root/{name}"), bytes));
+    let trust = trust_from(brought, pin)?;
     let events = events(&archive);
     let mut judged = Judged {
         report: verify_chain(&trust, &Expectation::default(), &events).into(),
@@ -150,17 +153,22 @@ pub fn verify_bundle(
     })
 }
 
-/// The versions that follow from the pinned one.
-fn trust_history(archive: &Archive<'_>, pin: &Pin) -> Result<TrustHistory, BundleError> {
+/// The versions of a trust root that follow from the pinned one, of those that were brought along under some name.
+///
+/// # Errors
+/// The pinned one is not there, or one that is does not follow from it.
+pub fn trust_from<'a>(
+    members: impl Iterator<Item = (String, &'a [u8])>,
+    pin: &Pin,
+) -> Result<TrustHistory, BundleError> {
     let mut brought = BTreeMap::new();
-    for (name, bytes) in archive.folder("root") {
-        let member = || format!("root/{name}");
+    for (member, bytes) in members {
         let root = TrustRoot::parse_unpinned(bytes);
         let root = root.map_err(|reason| BundleError::TrustRoot {
-            member: member(),
+            member: member.clone(),
             reason,
         })?;
-        brought.insert(root.document().version, (member(), bytes, root.digest()));
+        brought.insert(root.document().version, (member, bytes, root.digest()));
     }
     let pinned = match pin {
         Pin::Root(root) => root.as_ref().clone(),

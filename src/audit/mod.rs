@@ -19,7 +19,7 @@ mod verify;
 pub use archive::{Archive, ArchiveError, write as write_archive};
 pub use bundle::{
     BundleContents, BundleError, BundleReport, Ending, MAX_BUNDLE, Pin, log_origin, log_policy,
-    reference, verify_bundle,
+    reference, trust_from, verify_bundle,
 };
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};

@@ -16,8 +16,8 @@ use crate::attest::text::shown;
 use crate::change::Sha256Digest;
 use crate::id::IncidentId;
 use crate::log::{
-    Frontier, HashTile, Leaf, LeafError, Node, ProofPlan, Record, TILE_WIDTH, TileId,
-    TileKind, TreeHash, TreeHead, read_entries, verify_consistency, verify_inclusion,
+    Frontier, HashTile, Leaf, LeafError, Node, ProofPlan, Record, TILE_WIDTH, TileId, TileKind,
+    TreeHash, TreeHead, read_entries, verify_consistency, verify_inclusion,
 };
 
 /// Blocks of leaves that wait for each worker's turn.
@@ -74,17 +74,27 @@ pub struct LogReport {
 /// Verifies the leaves of a log up to `head`, which has to come from a checkpoint that counts. With `memory`, those that it
 /// covers are only shown to be the same.
 ///
+/// `seen` is a head that was seen before: the log has to extend it.
+///
 /// Returns what there is to say, and what to remember when nothing is wrong. `workers` is how many signatures are verified side
 /// by side, `progress` is told how many leaves are done.
 pub fn verify_log(
     files: &dyn LogFiles,
     trust: &TrustHistory,
     head: TreeHead,
+    seen: Option<TreeHead>,
     memory: Option<LogMemory>,
     workers: usize,
     progress: &mut dyn FnMut(u64),
 ) -> (LogReport, Option<LogMemory>) {
     let mut audit = Audit::new(files, trust, head);
+    if let Some(seen) = seen
+        && let Err((verdict, found)) = audit.extends(&seen)
+    {
+        let expected = "the log that you saw, with more leaves";
+        audit.fail(0, verdict, Rule::Checkpoint, expected, &found);
+        return (audit.report, None);
+    }
     if let Some(memory) = memory
         && let Err((verdict, found)) = audit.go_on_from(memory)
     {
@@ -168,11 +178,9 @@ impl<'a> Audit<'a> {
         });
     }
 
-    /// Starts where an earlier verification ended, if this log extends that one.
-    fn go_on_from(&mut self, memory: LogMemory) -> Result<(), (Verdict, String)> {
-        let invalid = |found: &dyn std::fmt::Display| (Verdict::Invalid, found.to_string());
-        let unknown = |found: String| (Verdict::CannotVerify, found);
-        let old = TreeHead::new(memory.size, memory.root.into()).map_err(|error| invalid(&error))?;
+    /// Whether this log has the leaves of that one, in that order, and perhaps more.
+    fn extends(&self, old: &TreeHead) -> Result<(), (Verdict, String)> {
+        let invalid = |error: &dyn std::fmt::Display| (Verdict::Invalid, error.to_string());
         if old.size() > self.head.size() {
             let found = format!("{} leaves, {} were there", self.head.size(), old.size());
             return Err((Verdict::Invalid, found));
@@ -182,10 +190,24 @@ impl<'a> Audit<'a> {
         }
         let plan = ProofPlan::consistency(old.size(), self.head.size());
         let plan = plan.map_err(|error| invalid(&error))?;
-        let proof = self.hashes(&plan).map_err(unknown)?;
+        let proof = self
+            .hashes(&plan)
+            .map_err(|found| (Verdict::CannotVerify, found))?;
+        verify_consistency(old, &self.head, &proof).map_err(|error| invalid(&error))
+    }
+
+    /// Starts where an earlier verification ended, if this log extends that one.
+    fn go_on_from(&mut self, memory: LogMemory) -> Result<(), (Verdict, String)> {
+        let invalid = |found: &dyn std::fmt::Display| (Verdict::Invalid, found.to_string());
+        let unknown = |found: String| (Verdict::CannotVerify, found);
+        let old =
+            TreeHead::new(memory.size, memory.root.into()).map_err(|error| invalid(&error))?;
         // Break it: leave this out; a history that was written anew is then taken for the one that was verified
         // (`audit::stream::what_was_verified_before_is_not_written_anew`).
-        verify_consistency(&old, &self.head, &proof).map_err(|error| invalid(&error))?;
+        self.extends(&old)?;
+        if old.size() == 0 {
+            return Ok(());
+        }
         let peaks = Node::peaks(old.size()).map_err(|error| invalid(&error))?;
         let peaks = peaks.into_iter().map(|node| self.hash(node));
         let peaks = peaks.collect::<Result<Vec<_>, _>>().map_err(unknown)?;
@@ -337,7 +359,8 @@ impl<'a> Audit<'a> {
             let entry = self.entry(*place)?;
             let hash = TreeHash::of_leaf(&entry);
             let head = self.head;
-            let plan = ProofPlan::inclusion(*place, head.size()).map_err(|error| error.to_string())?;
+            let plan =
+                ProofPlan::inclusion(*place, head.size()).map_err(|error| error.to_string())?;
             let proof = self.hashes(&plan)?;
             verify_inclusion(hash, *place, &head, &proof).map_err(|error| error.to_string())?;
             chain.take(Prepared::of(self.trust, &entry));
@@ -366,7 +389,8 @@ impl<'a> Audit<'a> {
         let until = key.until_index.unwrap_or(u64::MAX);
         // Break it: drop this; a key that was taken out of use signs on (`audit::stream::a_key_counts_in_its_part_of_the_log`).
         if !(from..until).contains(&place) {
-            let expected = format!("a place from {from} on and before {until}, where the key counts");
+            let expected =
+                format!("a place from {from} on and before {until}, where the key counts");
             let found = place.to_string();
             self.fail(place, Verdict::Invalid, Rule::Log, &expected, &found);
         }

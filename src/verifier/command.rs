@@ -10,13 +10,14 @@ use super::Request;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-Verify a caretaker bundle offline: no database, no network, nothing written.
+Verify a caretaker bundle, or a whole log, offline: no database, no network.
 
-Usage: caretaker-verify BUNDLE --trust-root FILE|SHA256 [--checkpoint FILE] [--json]
+Usage: caretaker-verify BUNDLE --trust-root FILE|SHA256 [--checkpoint FILE] [--state FILE] [--json]
 
-  BUNDLE                 the file that `caretaker ledger export` wrote
+  BUNDLE                 the file that `caretaker ledger export` wrote, or the folder of `caretaker log export`
   --trust-root           the trust root that you were given, as a file, or its SHA-256 in hexadecimal
   --checkpoint FILE      the last checkpoint of the log that you have seen: one that the log does not extend is refused
+  --state FILE           of a whole log: where to keep what was verified, so that the next time only what is new is
   --json                 print one JSON document
 
 Exit code 0 valid, 1 invalid, 2 wrong usage, 3 cannot tell.
@@ -57,7 +58,8 @@ impl Arguments {
     /// They are not understood, or something is missing or there twice.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, ArgumentsError> {
         let mut parser = Parser::from_args(words);
-        let (mut bundle, mut trust_root, mut checkpoint, mut json) = (None, None, None, false);
+        let (mut bundle, mut trust_root, mut checkpoint, mut state) = (None, None, None, None);
+        let mut json = false;
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Short('h') | Arg::Long("help") => return Ok(Self::Help),
@@ -69,6 +71,9 @@ impl Arguments {
                     let file = PathBuf::from(parser.value()?);
                     once(&mut checkpoint, file, "--checkpoint")?;
                 }
+                Arg::Long("state") => {
+                    once(&mut state, PathBuf::from(parser.value()?), "--state")?;
+                }
                 Arg::Value(value) => once(&mut bundle, PathBuf::from(value), "BUNDLE")?,
                 _ => return Err(argument.unexpected().into()),
             }
@@ -78,6 +83,7 @@ impl Arguments {
                 bundle: bundle.ok_or(ArgumentsError::Missing("BUNDLE"))?,
                 trust_root: trust_root.ok_or(ArgumentsError::Missing("--trust-root"))?,
                 checkpoint,
+                state,
             },
             json,
         })

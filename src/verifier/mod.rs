@@ -3,14 +3,17 @@
 //! `caretaker verify` and the small program `caretaker-verify` are both this.
 
 mod command;
+mod folder;
 mod report;
 
 pub use command::{Arguments, ArgumentsError, HELP};
+pub use folder::FolderReport;
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::attest::chain::Verdict;
@@ -24,12 +27,15 @@ use crate::log::{CheckpointError, MAX_NOTE, SignedCheckpoint};
 /// What to verify, and against what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The bundle.
+    /// A bundle, or a folder with a whole log.
     pub bundle: PathBuf,
     /// A file with a trust root, or the SHA-256 of one.
     pub trust_root: String,
     /// A file with a checkpoint of the log that was seen before.
     pub checkpoint: Option<PathBuf>,
+    /// Where the verifier keeps what it has verified of a whole log, so that the next time only what is new is. The one file
+    /// that is ever written.
+    pub state: Option<PathBuf>,
 }
 
 /// Why there is no report.
@@ -61,6 +67,30 @@ pub enum VerifyError {
         /// Why not.
         cause: CheckpointError,
     },
+    /// The trust root lists no key of the log.
+    #[error("the checkpoint cannot be judged: {reason}")]
+    NoLogKey {
+        /// Why not.
+        reason: String,
+    },
+    /// A checkpoint that is not this log's.
+    #[error("the checkpoint {path} does not count: {reason}")]
+    Untrusted {
+        /// Where.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// What was remembered is not readable.
+    #[error(
+        "{path} does not hold what was verified before ({reason}); move it away to verify everything anew"
+    )]
+    Memory {
+        /// Where.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
     /// No bundle.
     #[error("{path}: {cause}")]
     Bundle {
@@ -78,8 +108,29 @@ impl VerifyError {
             Self::Bundle {
                 cause: BundleError::Archive(_) | BundleError::TrustRoot { .. },
                 ..
-            } => Verdict::Invalid,
+            }
+            | Self::Untrusted { .. } => Verdict::Invalid,
             _ => Verdict::CannotVerify,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Verified {
+    /// Of one incident.
+    Bundle(Box<BundleReport>),
+    /// Of a whole log.
+    Folder(Box<FolderReport>),
+}
+
+impl Verified {
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Bundle(verified) => verified.report.verdict,
+            Self::Folder(verified) => verified.report.verdict,
         }
     }
 }
@@ -88,21 +139,26 @@ impl VerifyError {
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be.
-pub fn verify(request: &Request) -> Result<BundleReport, VerifyError> {
+pub fn verify(request: &Request) -> Result<Verified, VerifyError> {
+    if request.bundle.is_dir() {
+        return Ok(Verified::Folder(Box::new(folder::verify(request)?)));
+    }
     let pin = pin(&request.trust_root)?;
     let seen = request.checkpoint.as_deref().map(checkpoint).transpose()?;
     let bytes = read(&request.bundle, "the bundle", MAX_BUNDLE as u64)?;
-    verify_bundle(&bytes, &pin, seen.as_ref()).map_err(|cause| VerifyError::Bundle {
+    let verified = verify_bundle(&bytes, &pin, seen.as_ref());
+    let verified = verified.map_err(|cause| VerifyError::Bundle {
         path: shown(&request.bundle.display().to_string()),
         cause,
-    })
+    })?;
+    Ok(Verified::Bundle(Box::new(verified)))
 }
 
 /// Verifies and says what came of it: the text, or one JSON document; and the exit code, 0 valid, 1 invalid, 3 cannot tell.
 pub fn answer(request: &Request, json: bool) -> (String, u8) {
     let verified = verify(request);
     let verdict = match &verified {
-        Ok(verified) => verified.report.verdict,
+        Ok(verified) => verified.verdict(),
         Err(error) => error.verdict(),
     };
     let text = if json {

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use super::VerifyError;
+use super::{FolderReport, Verified, VerifyError};
 use crate::attest::text::shown;
 use crate::audit::{BundleReport, Ending};
+use crate::clock::Millis;
 
-pub(super) fn document(verified: &Result<BundleReport, VerifyError>) -> String {
+pub(super) fn document(verified: &Result<Verified, VerifyError>) -> String {
     match verified {
         Ok(verified) => serde_json::to_string(verified).unwrap_or_else(|_| UNSPOKEN.to_owned()),
         Err(error) => json!({
@@ -24,9 +25,10 @@ pub(super) fn document(verified: &Result<BundleReport, VerifyError>) -> String {
 const UNSPOKEN: &str =
     r#"{"verdict":"cannot-verify","events":[],"failures":[],"gaps":[],"checkpoint":null}"#;
 
-pub(super) fn text(verified: &Result<BundleReport, VerifyError>) -> String {
+pub(super) fn text(verified: &Result<Verified, VerifyError>) -> String {
     match verified {
-        Ok(verified) => lines(verified).join("\n"),
+        Ok(Verified::Bundle(verified)) => lines(verified).join("\n"),
+        Ok(Verified::Folder(verified)) => log_lines(verified).join("\n"),
         Err(error) => format!("{error}\nverdict: {}", error.verdict().name()),
     }
 }
@@ -65,6 +67,38 @@ fn lines(verified: &BundleReport) -> Vec<String> {
             "the last event does not end the incident: later ones may exist, which an audit of the whole log would show"
                 .to_owned(),
         );
+    }
+    lines.push(format!("verdict: {}", report.verdict.name()));
+    lines
+}
+
+fn log_lines(verified: &FolderReport) -> Vec<String> {
+    let (report, checkpoint) = (&verified.report, &verified.checkpoint);
+    let mut lines = vec![format!(
+        "the log {} of {} leaves, root {}",
+        shown(checkpoint.origin.as_str()),
+        checkpoint.size,
+        checkpoint.root
+    )];
+    lines.push(format!(
+        "{} leaves verified now, {} of them signed events; {} incidents",
+        report.verified, report.events, report.incidents
+    ));
+    for failure in &report.failures {
+        lines.push(format!(
+            "leaf {}: {}: expected {}, found {}",
+            failure.seq, failure.rule, failure.expected, failure.found
+        ));
+    }
+    if report.more_failures > 0 {
+        lines.push(format!("and {} more", report.more_failures));
+    }
+    for (from, to) in &report.silences {
+        lines.push(format!(
+            "no sign of life between {} and {}",
+            Millis(*from),
+            Millis(*to)
+        ));
     }
     lines.push(format!("verdict: {}", report.verdict.name()));
     lines

@@ -16,8 +16,8 @@ use super::predicate::Project;
 use super::trust_root::TrustHistory;
 use crate::id::IncidentId;
 
-use walk::Walk;
 pub use walk::Prepared;
+use walk::Walk;
 
 /// A place in a chain: what the next event's `seq` and `prev` have to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -270,7 +270,9 @@ async fn evidence_whose_bytes_were_swapped_is_not_handed_out() {
     };
     let organisation = &world.project.organisation;
     let digest = document.digest();
-    let kept = world.store.keep_evidence(organisation, &digest, &document, NOW);
+    let kept = world
+        .store
+        .keep_evidence(organisation, &digest, &document, NOW);
     kept.await.unwrap();
     let tamper = "DROP TRIGGER evidence_no_update; UPDATE evidence SET bytes = X'00'";
     let mut raw = world.raw().await;
