@@ -5,6 +5,7 @@ mod bundle;
 mod history;
 mod rows;
 mod stages;
+mod stream;
 
 use caretaker::attest::chain::{Rule as ChainRule, Verdict};
 use caretaker::audit::{ChainRecord, LedgerRow, Report, Rule, StoredLedger, verify};

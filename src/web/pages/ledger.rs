@@ -27,6 +27,8 @@ struct LedgerPage {
     events: Vec<EventView>,
     failures: Vec<FailureView>,
     drafted: u64,
+    /// Whether there is a bundle to download.
+    exportable: bool,
 }
 
 /// One row as it is stored, and the verdict on it.
@@ -107,6 +109,7 @@ fn view(state: &WebState, ledger: &StoredLedger, now: Millis) -> LedgerPage {
         events: rows.map(|(row, event)| view_row(row, event)).collect(),
         failures: failures.collect(),
         drafted: ledger.drafted,
+        exportable: report.verdict == crate::attest::chain::Verdict::Valid,
     }
 }
 
