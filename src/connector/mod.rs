@@ -63,6 +63,14 @@ pub enum ConnectorError {
         /// What was asked for.
         address: String,
     },
+    /// There is no token for the call: the App or its installation is not as it has to be. It was not sent.
+    #[error("{reason}; {mend}")]
+    NoToken {
+        /// What was being done, and what is in the way.
+        reason: String,
+        /// What a person does about it.
+        mend: &'static str,
+    },
     /// The provider answered, and the answer is a refusal or makes no sense.
     #[error("{action}: {reason}")]
     Refused {
