@@ -229,6 +229,9 @@ impl Condition {
 pub struct Usage {
     /// Requests sent for this repository.
     pub requests: u64,
+    /// Those of them that looked whether anything happened, and what; the others belong to a proposal or a merge.
+    #[serde(default)]
+    pub watching: u64,
     /// Those of them that were answered with "not modified", which cost nothing.
     pub unchanged: u64,
     /// Those of them that repeated one that came to nothing.
