@@ -121,36 +121,24 @@ pub(super) async fn look(
             .map_or_else(|_| Usage::default(), |it| it.usage())
     };
     let before = usage();
+    let mut report = None;
     let outcome = match &connector {
-        Ok(connector) => seen(&means, project, &mut watched, &**connector, began).await,
+        Ok(connector) => {
+            let connector = &**connector;
+            seen(&means, project, &mut watched, connector, began, &mut report).await
+        }
         Err(reason) => Err(own_fault(reason.clone())),
     };
     let usage = usage();
-    let requests = usage.requests.saturating_sub(before.requests);
+    // Break it: count all requests; a worker that merges meanwhile then spends the allowance of the watch
+    // (`connector::limits::what_is_asked_for_a_merge_is_not_counted_as_watching`).
+    let requests = usage.watching.saturating_sub(before.watching);
     let now = means.now().await.unwrap_or(began);
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
     allowance.spend(&means.poll, requests, now);
     let allowed_at = allowance.ready_at(&means.poll);
-    let (report, standing, until) = match outcome {
-        Ok(report) => {
-            watched.failures = 0;
-            let standing = watched
-                .repository
-                .as_ref()
-                .map(|(standing, _)| standing.clone());
-            (Some(report), standing.unwrap_or_default(), None)
-        }
-        Err(trouble) => {
-            watched.failures = watched.failures.saturating_add(1);
-            let shown = !trouble.transient || watched.failures >= PATIENCE;
-            let standing = if shown {
-                trouble.standing
-            } else {
-                remembered(&look)
-            };
-            (None, standing, trouble.until)
-        }
-    };
+    let answered = outcome.is_ok();
+    let (standing, until) = settled(&look, &mut watched, outcome);
     tell(&means, &look, &standing, report.as_ref(), now).await;
     let own: Option<PollSchedule> = project
         .schedule
@@ -158,7 +146,7 @@ pub(super) async fn look(
         .and_then(|text| text.parse().ok());
     let shown = Shown {
         busy: watched.memory.is_busy(),
-        condition: if report.is_some() {
+        condition: if answered {
             standing.condition
         } else {
             at_least_failing(&standing)
@@ -174,7 +162,7 @@ pub(super) async fn look(
         began,
         now,
         next_at,
-        answered: report.is_some(),
+        answered,
         condition: standing.condition,
         detail: standing.detail,
         mend: standing.mend,
@@ -189,6 +177,28 @@ pub(super) async fn look(
         looked,
         report,
     }
+}
+
+/// How the project stands after a look, and before when it is not to be looked at again.
+fn settled(
+    look: &Look,
+    watched: &mut Watched,
+    outcome: Result<(), Trouble>,
+) -> (Standing, Option<Millis>) {
+    let Err(trouble) = outcome else {
+        watched.failures = 0;
+        let standing = watched.repository.as_ref();
+        let standing = standing.map(|(standing, _)| standing.clone());
+        return (standing.unwrap_or_default(), None);
+    };
+    watched.failures = watched.failures.saturating_add(1);
+    let shown = !trouble.transient || watched.failures >= PATIENCE;
+    let standing = if shown {
+        trouble.standing
+    } else {
+        remembered(look)
+    };
+    (standing, trouble.until)
 }
 
 /// A first failure is not shown yet, but the pace follows it.
@@ -207,14 +217,15 @@ fn remembered(look: &Look) -> Standing {
     }
 }
 
-/// Everything that one look reads and writes.
+/// Everything that one look reads and writes. What the poll did is reported even when something after it fails.
 async fn seen(
     means: &Means,
     project: &Project,
     watched: &mut Watched,
     connector: &dyn Connector,
     now: Millis,
-) -> Result<PollReport, Trouble> {
+    report: &mut Option<PollReport>,
+) -> Result<(), Trouble> {
     let base = base(project, watched).map_err(own_fault)?;
     let due =
         |at: Option<Millis>, every: i64| at.is_none_or(|at| now.0.saturating_sub(at.0) >= every);
@@ -227,17 +238,27 @@ async fn seen(
         watched.repository = Some((of_repository(project, &view), now));
     }
     if project.watch == WatchMode::Health {
-        return Ok(PollReport::default());
+        *report = Some(PollReport::default());
+        return Ok(());
     }
-    let report = runs(means, project, watched, (connector, &base), now).await?;
-    watched.scheduled.extend(&report.scheduled);
+    let polled = runs(means, project, watched, (connector, &base), now).await?;
+    keep_newest(&mut watched.scheduled, &polled.scheduled);
+    *report = Some(polled);
     if due(watched.workflows_at, WORKFLOWS_EVERY) {
         silence::look(means, project, watched, connector, &base, now)
             .await
             .map_err(|error| of_watch(project, &error))?;
         watched.workflows_at = Some(now);
     }
-    Ok(report)
+    Ok(())
+}
+
+/// An old run that is seen late takes no newer one's place.
+fn keep_newest(known: &mut BTreeMap<u64, Millis>, seen: &BTreeMap<u64, Millis>) {
+    for (workflow, at) in seen {
+        let newest = known.entry(*workflow).or_insert(*at);
+        *newest = (*newest).max(*at);
+    }
 }
 
 async fn runs(
@@ -395,4 +416,18 @@ fn in_words(project: &Project, standing: &Standing) -> String {
         .as_deref()
         .map_or_else(String::new, |mend| format!("; {mend}"));
     format!("{name} is {}: {detail}{mend}", condition.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_scheduled_run_that_is_seen_late_takes_no_newer_ones_place() {
+        let mut known = BTreeMap::from([(1, Millis(50)), (2, Millis(50))]);
+        let seen = BTreeMap::from([(1, Millis(40)), (2, Millis(60)), (3, Millis(10))]);
+        keep_newest(&mut known, &seen);
+        let newest = BTreeMap::from([(1, Millis(50)), (2, Millis(60)), (3, Millis(10))]);
+        assert_eq!(known, newest);
+    }
 }

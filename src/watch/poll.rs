@@ -367,6 +367,7 @@ impl Round<'_> {
             Err(
                 error @ (ConnectorError::Limited { .. }
                 | ConnectorError::Unauthorised { .. }
+                | ConnectorError::NoToken { .. }
                 | ConnectorError::Forbidden { .. }),
             ) => return Err(self.provider(error)),
             Err(error) => error,
@@ -481,6 +482,7 @@ impl Round<'_> {
                 self.memory.log_readings.remove(&job);
                 Ok(None)
             }
+            Err(error @ ConnectorError::NoToken { .. }) => Err(self.provider(error)),
             Err(error) => {
                 tracing::debug!(project = %self.project, job, %error, "a log cannot be read");
                 Ok(None)
