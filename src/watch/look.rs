@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::memory::Memory;
 use super::pace::{Allowance, Shown, next_look};
-use super::poll::{PollReport, WatchError, poll};
+use super::poll::{PollReport, WatchError, is_due, poll};
 use super::record::StoreObservations;
 use super::silence;
 use super::standing::{Standing, of_error, of_repository};
@@ -83,6 +83,12 @@ impl Watched {
             .map_or(now, |allowance| allowance.spent(poll, now).ready_at(poll))
     }
 
+    /// How the repository itself said it was.
+    fn standing(&self) -> Standing {
+        let said = self.repository.as_ref();
+        said.map_or_else(Standing::default, |(standing, _)| standing.clone())
+    }
+
     /// The newest run that was seen.
     pub(super) fn newest(&self) -> u64 {
         self.memory.newest().unwrap_or_default()
@@ -121,9 +127,9 @@ pub(super) async fn look(
             .map_or_else(|_| Usage::default(), |it| it.usage())
     };
     let before = usage();
-    let outcome = match &connector {
+    let (report, trouble) = match &connector {
         Ok(connector) => seen(&means, project, &mut watched, &**connector, began).await,
-        Err(reason) => Err(own_fault(reason.clone())),
+        Err(reason) => (None, Some(own_fault(reason.clone()))),
     };
     let usage = usage();
     let requests = usage.requests.saturating_sub(before.requests);
@@ -131,16 +137,12 @@ pub(super) async fn look(
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
     allowance.spend(&means.poll, requests, now);
     let allowed_at = allowance.ready_at(&means.poll);
-    let (report, standing, until) = match outcome {
-        Ok(report) => {
+    let (standing, until) = match trouble {
+        None => {
             watched.failures = 0;
-            let standing = watched
-                .repository
-                .as_ref()
-                .map(|(standing, _)| standing.clone());
-            (Some(report), standing.unwrap_or_default(), None)
+            (watched.standing(), None)
         }
-        Err(trouble) => {
+        Some(trouble) => {
             watched.failures = watched.failures.saturating_add(1);
             let shown = !trouble.transient || watched.failures >= PATIENCE;
             let standing = if shown {
@@ -148,7 +150,7 @@ pub(super) async fn look(
             } else {
                 remembered(&look)
             };
-            (None, standing, trouble.until)
+            (standing, trouble.until)
         }
     };
     tell(&means, &look, &standing, report.as_ref(), now).await;
@@ -158,8 +160,9 @@ pub(super) async fn look(
         .and_then(|text| text.parse().ok());
     let shown = Shown {
         busy: watched.memory.is_busy(),
+        // The runs were read: whatever else was not, they are read again as soon as ever.
         condition: if report.is_some() {
-            standing.condition
+            watched.standing().condition
         } else {
             at_least_failing(&standing)
         },
@@ -207,17 +210,31 @@ fn remembered(look: &Look) -> Standing {
     }
 }
 
-/// Everything that one look reads and writes.
+/// Everything that one look reads and writes: what the runs said, and what went wrong, which may be both.
 async fn seen(
     means: &Means,
     project: &Project,
     watched: &mut Watched,
     connector: &dyn Connector,
     now: Millis,
-) -> Result<PollReport, Trouble> {
+) -> (Option<PollReport>, Option<Trouble>) {
+    let mut report = None;
+    // Break it: give no report where there is trouble; what the runs said of themselves is then never told
+    // (`watch::conditions::what_the_runs_said_is_told_though_the_workflows_do_not_answer`).
+    let read = read(means, project, watched, connector, now, &mut report).await;
+    (report, read.err())
+}
+
+async fn read(
+    means: &Means,
+    project: &Project,
+    watched: &mut Watched,
+    connector: &dyn Connector,
+    now: Millis,
+    report: &mut Option<PollReport>,
+) -> Result<(), Trouble> {
     let base = base(project, watched).map_err(own_fault)?;
-    let due =
-        |at: Option<Millis>, every: i64| at.is_none_or(|at| now.0.saturating_sub(at.0) >= every);
+    let due = |at: Option<Millis>, every| at.is_none_or(|at| is_due(at, every, now));
     if due(
         watched.repository.as_ref().map(|(_, at)| *at),
         REPOSITORY_EVERY,
@@ -227,17 +244,20 @@ async fn seen(
         watched.repository = Some((of_repository(project, &view), now));
     }
     if project.watch == WatchMode::Health {
-        return Ok(PollReport::default());
+        *report = Some(PollReport::default());
+        return Ok(());
     }
-    let report = runs(means, project, watched, (connector, &base), now).await?;
-    watched.scheduled.extend(&report.scheduled);
+    let polled = runs(means, project, watched, (connector, &base), now).await?;
+    watched.scheduled.extend(&polled.scheduled);
+    let unanswered = polled.unanswered.clone();
+    *report = Some(polled);
     if due(watched.workflows_at, WORKFLOWS_EVERY) {
         silence::look(means, project, watched, connector, &base, now)
             .await
             .map_err(|error| of_watch(project, &error))?;
         watched.workflows_at = Some(now);
     }
-    Ok(report)
+    unanswered.map_or(Ok(()), |error| Err(trouble(project, &error)))
 }
 
 async fn runs(

@@ -130,6 +130,11 @@ fn run_view(
             &format!("it belongs to repository number {own}, not to {registered}"),
         ));
     }
+    // Its own repository would tell whether it counts: without it a failure must not pass for one of a fork.
+    if own.is_none() && matches!(run.event.as_deref(), Some("push" | "schedule")) {
+        // Break it: let it through; `connector::odd::what_cannot_be_judged_is_named` then fails.
+        return Err(nonsense(action, "repository is missing"));
+    }
     Ok(RunView {
         id: required(action, "id", run.id)?,
         attempt: run.attempt.unwrap_or(1),
@@ -141,6 +146,7 @@ fn run_view(
         own_repository: own.is_some() && head == own,
         status: run.status.map(compact).unwrap_or_default(),
         conclusion: run.conclusion.map(compact),
+        made_at: moment(run.created_at.as_deref()),
         started_at: moment(run.started_at.or(run.created_at).as_deref()),
         updated_at: moment(run.updated_at.as_deref()),
         url: page(run.html_url).map(compact),

@@ -36,6 +36,7 @@ async fn what_cannot_be_judged_is_named() {
         without(4, "workflow_id", json!("x")),
         null,
         [],
+        without(6, "repository", Value::Null),
         run(5),
     ]);
     let page = page(list).await.unwrap();
@@ -47,6 +48,7 @@ async fn what_cannot_be_judged_is_named() {
         ("run 4: ", "workflow_id is missing"),
         ("run without a number: ", "null"),
         ("run without a number: ", "id is missing"),
+        ("run 6: ", "repository is missing"),
     ];
     assert_eq!(page.left_out.len(), named.len());
     for (words, (number, fault)) in page.left_out.iter().zip(named) {
@@ -72,8 +74,9 @@ async fn a_run_of_another_repository_is_never_ours() {
         .iter()
         .map(|run| (run.id, run.own_repository))
         .collect();
-    assert_eq!(ours, [(1, true), (3, false), (4, false)]);
+    assert_eq!(ours, [(1, true), (4, false)]);
     assert!(page.left_out[0].contains("repository number 43, not to 42"));
+    assert!(page.left_out[1].contains("repository is missing"));
 }
 
 #[tokio::test]

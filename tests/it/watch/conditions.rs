@@ -150,3 +150,32 @@ async fn a_repository_whose_runs_are_hidden_is_not_said_to_be_gone() {
     assert_eq!(condition, Condition::PermissionMissing.as_str());
     assert!(mend.contains("read Actions"), "{mend}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_runs_said_is_told_though_the_workflows_do_not_answer() {
+    let mut scene = Scene::new().await;
+    for nth in 1..=4 {
+        scene.forge.fault(Fault {
+            method: "GET".to_owned(),
+            path: "/actions/workflows".to_owned(),
+            nth,
+            action: FaultAction::Status {
+                code: 500,
+                body: "{}".to_owned(),
+                headers: vec![("retry-after".to_owned(), "1".to_owned())],
+            },
+        });
+    }
+    scene.add("action_required", Vec::new());
+    let report = scene.look().await.unwrap();
+    assert_eq!(report.remarks.len(), 1, "{:?}", report.remarks);
+    let told = scene.messages().await;
+    assert!(told[0].contains("waits for a person"), "{told:?}");
+    // That the workflows do not answer is shown as well, after a while, and the runs are read at the usual pace.
+    scene.add("failure", vec![job("test", "failure")]);
+    looks(&mut scene, 3).await;
+    assert_eq!(shown(&scene).await.0, Condition::Unreachable.as_str());
+    assert_eq!(scene.kinds().await, ["code test"]);
+    looks(&mut scene, 1).await;
+    assert_eq!(shown(&scene).await.0, Condition::Fine.as_str());
+}
