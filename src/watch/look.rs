@@ -24,6 +24,8 @@ use crate::worker::{Connectors, Time};
 const REPOSITORY_EVERY: i64 = 10 * 60 * 1000;
 /// How often its workflows are looked at, in milliseconds.
 const WORKFLOWS_EVERY: i64 = 15 * 60 * 1000;
+/// A limit that lasts this long is told, in milliseconds: nothing is seen meanwhile.
+const LONG_LIMIT: i64 = 10 * 60 * 1000;
 /// How many looks in a row may fail for the moment before that is shown.
 const PATIENCE: u32 = 3;
 
@@ -69,6 +71,8 @@ pub(super) struct Watched {
     /// How the repository said it was, and when.
     repository: Option<(Standing, Millis)>,
     workflows_at: Option<Millis>,
+    /// People were told of the limit that lasts.
+    limit_told: bool,
     /// When the newest scheduled run of each workflow began.
     pub(super) scheduled: BTreeMap<u64, Millis>,
 }
@@ -81,6 +85,27 @@ impl Watched {
         }
         self.allowance
             .map_or(now, |allowance| allowance.spent(poll, now).ready_at(poll))
+    }
+
+    /// Whether people are told of a limit now: that it lasts, once, and that it is over if they were told.
+    fn tell_of_limit(
+        &mut self,
+        condition: Condition,
+        until: Option<Millis>,
+        look: &Look,
+        now: Millis,
+    ) -> bool {
+        if condition != Condition::Limited {
+            return std::mem::take(&mut self.limit_told);
+        }
+        let began = look.since.filter(|_| look.condition == condition);
+        let end = until.unwrap_or(now);
+        // Break it: always answer false; nobody then learns that nothing is seen
+        // (`watch::conditions::a_limit_that_lasts_is_told_once_with_its_mend`).
+        let lasts = end.0.saturating_sub(began.unwrap_or(now).0) >= LONG_LIMIT;
+        let news = lasts && !self.limit_told;
+        self.limit_told |= lasts;
+        news
     }
 
     /// How the repository itself said it was.
@@ -153,7 +178,8 @@ pub(super) async fn look(
             (standing, trouble.until)
         }
     };
-    tell(&means, &look, &standing, report.as_ref(), now).await;
+    let told = (&standing, until);
+    tell(&means, &look, &mut watched, told, report.as_ref(), now).await;
     let own: Option<PollSchedule> = project
         .schedule
         .as_deref()
@@ -361,7 +387,8 @@ fn of_watch(project: &Project, error: &WatchError) -> Trouble {
 async fn tell(
     means: &Means,
     look: &Look,
-    standing: &Standing,
+    watched: &mut Watched,
+    (standing, until): (&Standing, Option<Millis>),
     report: Option<&PollReport>,
     now: Millis,
 ) {
@@ -373,13 +400,16 @@ async fn tell(
     let mut messages: Vec<(&'static str, String)> = remarks
         .map(|remark| ("watch-remark", format!("{}: {remark}", project.full_name)))
         .collect();
-    if standing.condition != look.condition {
+    let changed = standing.condition != look.condition;
+    let lasting = watched.tell_of_limit(standing.condition, until, look, now);
+    if changed || lasting {
         messages.push(("condition-changed", in_words(project, standing)));
     }
     for (kind, text) in messages {
         tracing::warn!(project = %project.id, "{text}");
-        // A limit passes by itself and comes back; the list of projects shows it.
-        let quiet = [standing.condition, look.condition].contains(&Condition::Limited);
+        // A limit passes by itself and comes back; the list of projects shows it. One that lasts keeps failures from being seen.
+        let limit = [standing.condition, look.condition].contains(&Condition::Limited);
+        let quiet = limit && !lasting;
         let told = if kind == "condition-changed" && quiet {
             let event = AuditEvent { kind, detail: text };
             let organisation = &project.organisation;

@@ -278,6 +278,18 @@ impl Round<'_> {
                     self.running.insert(*number);
                     self.report.unanswered = Some(error);
                 }
+                // Break it: let the poll fail; the run is then asked for again by every later one
+                // (`watch::polling::an_old_run_that_turns_odd_is_said_once_and_keeps_nothing_from_being_polled`).
+                Err(error @ ConnectorError::Refused { .. }) => {
+                    self.beyond.remove(number);
+                    // The page that it is on may have said so.
+                    let named = format!("run {number}: ");
+                    if !self.left_out.iter().any(|words| words.starts_with(&named)) {
+                        self.say(&format!(
+                            "run {number} had not ended when it was last seen, and cannot be read any more ({error})"
+                        ));
+                    }
+                }
                 Err(error) => return Err(self.provider(error)),
             }
         }

@@ -9,5 +9,6 @@ mod pace;
 mod polling;
 mod provider;
 mod scene;
+mod side_by_side;
 mod silence;
 mod truth_table;

@@ -7,7 +7,7 @@ use super::super::installation::Installation;
 use super::Finding;
 use crate::attest::text::shown;
 use crate::clock::{Clock as _, Millis, SystemClock};
-use crate::connector::Access;
+use crate::connector::{Access, ConnectorError};
 use crate::id::ProjectId;
 use crate::onboard::{access_notes, draft_digest, replacing};
 use crate::signer::CredentialSeal;
@@ -135,22 +135,34 @@ async fn credential(
         let found = "opens; what it may do was not asked (--offline)";
         return block.checks.push(Finding::ok(CHECK, found));
     };
-    let access = match hosting.connector_of(project, token) {
-        Ok(connector) => connector.access().await.map_err(|error| error.to_string()),
-        Err(reason) => Err(reason),
+    let connector = match hosting.connector_of(project, token) {
+        Ok(connector) => connector,
+        Err(reason) => return block.checks.push(failed(reason)),
     };
-    match access {
+    match connector.access().await {
         Ok(access) => {
             block
                 .checks
                 .extend(judged(&access, &project.id, SystemClock.now()));
             block.credential = Some(access.into());
         }
-        Err(reason) => {
-            let found = format!("{reason}; {}", replacing(&project.id));
-            block.checks.push(failed(found));
-        }
+        Err(error) => block.checks.push(unanswered(&error, &project.id)),
     }
+}
+
+/// What follows for a credential from a provider that does not say what it may do. Most errors come with their own mend.
+fn unanswered(error: &ConnectorError, project: &ProjectId) -> Finding {
+    const CHECK: &str = "credential";
+    // Break it: let it be a failure; `onboard::as_app::doctor_does_not_blame_the_credential_for_what_is_not_its_fault` then fails.
+    if error.is_transient() {
+        let found = format!("opens; what it may do is not known: {error}");
+        return Finding::warning(CHECK, shown(&found));
+    }
+    let mend = match error {
+        ConnectorError::Absent { .. } => format!("; {}", replacing(project)),
+        _ => String::new(),
+    };
+    Finding::failed(CHECK, format!("{}{mend}", shown(&error.to_string())))
 }
 
 /// What the provider says of a credential, each with its mend.

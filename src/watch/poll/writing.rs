@@ -5,7 +5,7 @@ use super::super::plan::Entry;
 use super::{NewId, READINGS, Round, WatchError};
 use crate::agent::reader;
 use crate::change::Sha256Digest;
-use crate::connector::JobLog;
+use crate::connector::{ConnectorError, JobLog};
 use crate::incident::Failure;
 use crate::store::Observed;
 
@@ -138,11 +138,16 @@ impl Round<'_> {
                 Log::Read(reader::read(&bytes, omitted, &|_| true).0.signature())
             }
             Ok(JobLog::Missing { .. }) => Log::Read(None),
-            Err(error) => {
+            Err(
+                error @ (ConnectorError::Refused { .. }
+                | ConnectorError::Absent { .. }
+                | ConnectorError::Forbidden { .. }),
+            ) => {
                 tracing::debug!(project = %self.project, job, %error, "a log cannot be read");
-                if !error.is_transient() {
-                    return Log::Read(None);
-                }
+                Log::Read(None)
+            }
+            Err(error) => {
+                tracing::debug!(project = %self.project, job, %error, "a log does not come");
                 self.logs_awaited += 1;
                 Log::Awaited
             }

@@ -197,6 +197,19 @@ async fn while_the_provider_is_away_the_old_token_serves_to_its_end() {
     assert_eq!(ended.unwrap_err(), away());
 }
 
+/// Break it: give those who waited for the minting its error alone.
+#[tokio::test]
+async fn while_the_provider_is_away_those_who_waited_get_the_old_token_too() {
+    let bench = Bench::new();
+    let first = bench.token(Use::Read).await;
+    bench.clock.advance_millis(minutes(57));
+    bench.mint.fail_with(Some(away()));
+    for outcome in at_once(&bench, 20).await {
+        assert_eq!(outcome.unwrap().fingerprint, first.fingerprint);
+    }
+    assert_eq!(bench.mint.count(), 2, "nobody asks again at once");
+}
+
 #[tokio::test]
 async fn a_token_that_the_provider_refuses_is_replaced_once() {
     let bench = Bench::new();

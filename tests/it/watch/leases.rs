@@ -132,3 +132,29 @@ async fn a_hint_is_heard_at_once() {
     let looks = scene.watch.look_at_due(now).await.unwrap();
     assert_eq!(looks[0].1.opened.len(), 1);
 }
+
+/// Break it: let the lease last until the next moment of the schedule.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hint_for_a_project_with_a_schedule_is_heard_after_its_process_was_killed() {
+    let mut scene = Scene::scheduled("0 0 3 * * *").await;
+    scene.look().await.unwrap();
+    let mut other = watch(&scene.store, &scene.connectors, &scene.clock, "other");
+    scene.pass(11 * 60);
+    let now = scene.clock.now();
+    assert_eq!(other.look_at_due(now).await.unwrap().len(), 0, "not due");
+    scene.add("failure", vec![job("test", "failure")]);
+    let delivery = HookDelivery {
+        id: "one",
+        body: "its body",
+        host: &scene.project.host,
+        repositories: &[scene.repository.id()],
+        object: None,
+    };
+    let heard = scene
+        .store
+        .hear(&scene.project.organisation, &delivery, now);
+    assert_eq!(heard.await.unwrap(), Heard::Hinted(1));
+    let looks = other.look_at_due(now).await.unwrap();
+    assert_eq!(looks.len(), 1);
+    assert_eq!(looks[0].1.opened.len(), 1);
+}

@@ -5,7 +5,7 @@ use caretaker::connector::{ConnectorError, JobView, RunView};
 use caretaker::incident::FailureKind;
 use caretaker::watch::Memory;
 
-use super::polling::{Bench, unreachable};
+use super::polling::{Bench, refused, unreachable};
 use super::provider::{job, run};
 
 /// One in which run 1 has succeeded and was seen.
@@ -200,6 +200,32 @@ async fn a_run_that_is_not_answered_for_is_asked_for_again_and_holds_nothing_bac
     bench.provider.unreadable.lock().unwrap().clear();
     bench.poll().await;
     assert_eq!(bench.observed_runs(), [6, 2]);
+}
+
+#[tokio::test]
+async fn a_running_run_that_turns_odd_on_its_page_is_said_once_and_holds_nothing_back() {
+    let mut bench = quiet().await;
+    let running = RunView {
+        status: "in_progress".to_owned(),
+        conclusion: None,
+        ..run(2, "")
+    };
+    bench.provider.put(running, &[]);
+    bench.poll().await;
+    bench
+        .provider
+        .runs
+        .lock()
+        .unwrap()
+        .retain(|run| run.id != 2);
+    *bench.provider.left_out.lock().unwrap() = vec!["run 2: head_sha is missing".to_owned()];
+    bench.provider.unreadable.lock().unwrap().insert(2, refused);
+    bench.fails(3);
+    assert_eq!(bench.poll().await.remarks.len(), 1);
+    assert_eq!(bench.observed_runs(), [3]);
+    bench.fails(4);
+    assert_eq!(bench.poll().await.remarks, [""; 0]);
+    assert!(!bench.memory.is_busy());
 }
 
 #[tokio::test]

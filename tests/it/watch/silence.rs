@@ -1,6 +1,7 @@
 //! Workflows that no longer run.
 
-use caretaker::forge::{NewRun, NewWorkflow};
+use caretaker::connector::Condition;
+use caretaker::forge::{Fault, FaultAction, NewRun, NewWorkflow};
 
 use super::scene::{Scene, job};
 
@@ -9,6 +10,11 @@ const PATH: &str = ".github/workflows/nightly.yml";
 
 async fn nightly() -> Scene {
     let scene = Scene::with(&[("README.md", "x\n"), (PATH, NIGHTLY)]).await;
+    add_nightly(&scene);
+    scene
+}
+
+fn add_nightly(scene: &Scene) {
     scene
         .repository
         .add_workflow(NewWorkflow {
@@ -18,7 +24,6 @@ async fn nightly() -> Scene {
             state: "active".to_owned(),
         })
         .unwrap();
-    scene
 }
 
 fn scheduled(scene: &Scene) -> NewRun {
@@ -161,4 +166,100 @@ async fn one_that_was_disabled_before_is_a_persons_choice_but_inactivity_is_nobo
         scene.look().await.unwrap();
         assert_eq!(scene.kinds().await.len(), expected, "{word}");
     }
+}
+
+impl Scene {
+    /// The next so many reads of files are answered like this.
+    fn answer_files(&self, times: usize, code: u16, body: &str) {
+        for nth in 1..=times {
+            self.forge.fault(Fault {
+                method: "GET".to_owned(),
+                path: "/contents/".to_owned(),
+                nth,
+                action: FaultAction::Status {
+                    code,
+                    body: body.to_owned(),
+                    headers: Vec::new(),
+                },
+            });
+        }
+    }
+
+    async fn condition(&self) -> String {
+        let scope = self.store.within(&self.project.organisation);
+        scope.watch_states().await.unwrap().remove(0).condition
+    }
+
+    async fn recovered(&self) -> bool {
+        let incident = &self.incidents().await[0];
+        let scope = self.store.within(&self.project.organisation);
+        let snapshot = scope.snapshot(&incident.id, scene_now(self)).await.unwrap();
+        snapshot.unwrap().recovered().is_some()
+    }
+}
+
+/// Break it: take a file that cannot be read for one without a schedule.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_cannot_be_read_ends_no_silence() {
+    for (code, body, condition) in [
+        (200, "nonsense", Condition::Fine),
+        (
+            403,
+            "{\"message\":\"Resource not accessible\"}",
+            Condition::PermissionMissing,
+        ),
+        (
+            401,
+            "{\"message\":\"Bad credentials\"}",
+            Condition::CredentialRefused,
+        ),
+    ] {
+        let mut scene = nightly().await;
+        for _ in 0..8 {
+            scene.look().await.unwrap();
+            scene.pass(20 * 60);
+        }
+        assert_eq!(scene.kinds().await, ["silent-workflow -"]);
+        scene.answer_files(1, code, body);
+        scene.look().await;
+        assert_eq!(scene.condition().await, condition.as_str(), "{code}");
+        assert!(!scene.recovered().await, "{code}: no run came");
+        // Nor is it said twice once the file can be read again.
+        for _ in 0..2 {
+            scene.pass(20 * 60);
+            scene.look().await.unwrap();
+        }
+        assert_eq!(scene.kinds().await, ["silent-workflow -"], "{code}");
+        assert!(!scene.recovered().await, "{code}");
+    }
+}
+
+/// Break it: keep what is known of workflows only when all of them were read.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_one_file_does_not_come_another_silence_is_told_once() {
+    let mut scene = Scene::with(&[("README.md", "x\n"), (PATH, NIGHTLY)]).await;
+    let ci = NewWorkflow {
+        id: 9,
+        name: "ci".to_owned(),
+        path: ".github/workflows/ci.yml".to_owned(),
+        state: "active".to_owned(),
+    };
+    scene.repository.add_workflow(ci).unwrap();
+    add_nightly(&scene);
+    scene.look().await.unwrap();
+    let disabled = scene.repository.set_workflow_state(9, "disabled_manually");
+    disabled.unwrap();
+    for _ in 0..3 {
+        scene.pass(16 * 60);
+        // Each read is repeated twice.
+        scene.answer_files(3, 502, "{}");
+        scene.look().await;
+    }
+    scene.pass(16 * 60);
+    scene.look().await.unwrap();
+    assert_eq!(scene.kinds().await, ["silent-workflow -"]);
+    let incident = &scene.incidents().await[0];
+    let scope = scene.store.within(&scene.project.organisation);
+    let events = scope.audit_events(&incident.id).await.unwrap();
+    assert_eq!(events.len(), 0, "{events:?}");
 }

@@ -149,6 +149,17 @@ impl State {
         held.token.lasts(now, margin).then(|| held.token.clone())
     }
 
+    /// What there is although no other token could be had: the old one may still do, while the provider is away.
+    fn despite(
+        &self,
+        error: TokenError,
+        now: Millis,
+        at_least: Duration,
+    ) -> Result<IssuedToken, TokenError> {
+        let old = self.lasting(now, at_least).filter(|_| error.is_transient());
+        old.ok_or(error)
+    }
+
     /// Takes the token out, if it is this one.
     fn take(&mut self, token: &IssuedToken) -> Option<TokenRecord> {
         let same = |held: &mut Held| held.token.fingerprint == token.fingerprint;
@@ -221,7 +232,7 @@ impl AppTokens {
             }
             // Whoever waited for a minting that failed has its answer; asking again at once would only be the same question.
             if let Some(error) = state.failed.as_ref().filter(|_| state.landed != seen) {
-                return Err(error.clone());
+                return state.despite(error.clone(), self.clock.now(), at_least);
             }
         }
         let minted = self.order(&place).await;
@@ -275,12 +286,8 @@ impl AppTokens {
         let minted = match minted {
             Ok(minted) => minted,
             Err(error) => {
-                // The old token may still do for this caller, while the provider is away.
-                let old = state
-                    .lasting(now, at_least)
-                    .filter(|_| error.is_transient());
                 state.failed = Some(error.clone());
-                return (old.ok_or(error), Vec::new());
+                return (state.despite(error, now, at_least), Vec::new());
             }
         };
         let token = IssuedToken::new(minted.secret, Some(minted.expires_at));
