@@ -15,7 +15,7 @@ use crate::execute::{MergeAnswer, MergeOrder};
 use crate::reconcile::{LandedView, LiveView};
 
 /// Why a call to the provider gave no answer. Retries and waits are the worker's business, never the connector's.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectorError {
     /// Nothing answered, the answer broke off, or the deadline passed. Whether a change took effect is unknown.
     #[error("{action} at {address}: {reason}")]
@@ -144,6 +144,8 @@ pub struct RunView {
     pub status: String,
     /// The provider's word; unknown words are kept.
     pub conclusion: Option<String>,
+    /// When the run was made, whatever attempt it is at.
+    pub made_at: Option<Millis>,
     /// When this attempt began.
     pub started_at: Option<Millis>,
     /// When it last changed: for a completed run, when it completed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::memory::Memory;
 use super::pace::{Allowance, Shown, next_look};
-use super::poll::{PollReport, WatchError, poll};
+use super::poll::{PollReport, WatchError, is_due, poll};
 use super::record::StoreObservations;
 use super::silence;
 use super::standing::{Standing, of_error, of_repository};
@@ -24,6 +24,8 @@ use crate::worker::{Connectors, Time};
 const REPOSITORY_EVERY: i64 = 10 * 60 * 1000;
 /// How often its workflows are looked at, in milliseconds.
 const WORKFLOWS_EVERY: i64 = 15 * 60 * 1000;
+/// A limit that lasts this long is told, in milliseconds: nothing is seen meanwhile.
+const LONG_LIMIT: i64 = 10 * 60 * 1000;
 /// How many looks in a row may fail for the moment before that is shown.
 const PATIENCE: u32 = 3;
 
@@ -69,6 +71,8 @@ pub(super) struct Watched {
     /// How the repository said it was, and when.
     repository: Option<(Standing, Millis)>,
     workflows_at: Option<Millis>,
+    /// People were told of the limit that lasts.
+    limit_told: bool,
     /// When the newest scheduled run of each workflow began.
     pub(super) scheduled: BTreeMap<u64, Millis>,
 }
@@ -81,6 +85,33 @@ impl Watched {
         }
         self.allowance
             .map_or(now, |allowance| allowance.spent(poll, now).ready_at(poll))
+    }
+
+    /// Whether people are told of a limit now: that it lasts, once, and that it is over if they were told.
+    fn tell_of_limit(
+        &mut self,
+        condition: Condition,
+        until: Option<Millis>,
+        look: &Look,
+        now: Millis,
+    ) -> bool {
+        if condition != Condition::Limited {
+            return std::mem::take(&mut self.limit_told);
+        }
+        let began = look.since.filter(|_| look.condition == condition);
+        let end = until.unwrap_or(now);
+        // Break it: always answer false; nobody then learns that nothing is seen
+        // (`watch::conditions::a_limit_that_lasts_is_told_once_with_its_mend`).
+        let lasts = end.0.saturating_sub(began.unwrap_or(now).0) >= LONG_LIMIT;
+        let news = lasts && !self.limit_told;
+        self.limit_told |= lasts;
+        news
+    }
+
+    /// How the repository itself said it was.
+    fn standing(&self) -> Standing {
+        let said = self.repository.as_ref();
+        said.map_or_else(Standing::default, |(standing, _)| standing.clone())
     }
 
     /// The newest run that was seen.
@@ -121,13 +152,9 @@ pub(super) async fn look(
             .map_or_else(|_| Usage::default(), |it| it.usage())
     };
     let before = usage();
-    let mut report = None;
-    let outcome = match &connector {
-        Ok(connector) => {
-            let connector = &**connector;
-            seen(&means, project, &mut watched, connector, began, &mut report).await
-        }
-        Err(reason) => Err(own_fault(reason.clone())),
+    let (report, trouble) = match &connector {
+        Ok(connector) => seen(&means, project, &mut watched, &**connector, began).await,
+        Err(reason) => (None, Some(own_fault(reason.clone()))),
     };
     let usage = usage();
     // Break it: count all requests; a worker that merges meanwhile then spends the allowance of the watch
@@ -137,17 +164,33 @@ pub(super) async fn look(
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
     allowance.spend(&means.poll, requests, now);
     let allowed_at = allowance.ready_at(&means.poll);
-    let answered = outcome.is_ok();
-    let (standing, until) = settled(&look, &mut watched, outcome);
-    tell(&means, &look, &standing, report.as_ref(), now).await;
+    let (standing, until) = match trouble {
+        None => {
+            watched.failures = 0;
+            (watched.standing(), None)
+        }
+        Some(trouble) => {
+            watched.failures = watched.failures.saturating_add(1);
+            let shown = !trouble.transient || watched.failures >= PATIENCE;
+            let standing = if shown {
+                trouble.standing
+            } else {
+                remembered(&look)
+            };
+            (standing, trouble.until)
+        }
+    };
+    let told = (&standing, until);
+    tell(&means, &look, &mut watched, told, report.as_ref(), now).await;
     let own: Option<PollSchedule> = project
         .schedule
         .as_deref()
         .and_then(|text| text.parse().ok());
     let shown = Shown {
         busy: watched.memory.is_busy(),
-        condition: if answered {
-            standing.condition
+        // The runs were read: whatever else was not, they are read again as soon as ever.
+        condition: if report.is_some() {
+            watched.standing().condition
         } else {
             at_least_failing(&standing)
         },
@@ -217,8 +260,22 @@ fn remembered(look: &Look) -> Standing {
     }
 }
 
-/// Everything that one look reads and writes. What the poll did is reported even when something after it fails.
+/// Everything that one look reads and writes: what the runs said, and what went wrong, which may be both.
 async fn seen(
+    means: &Means,
+    project: &Project,
+    watched: &mut Watched,
+    connector: &dyn Connector,
+    now: Millis,
+) -> (Option<PollReport>, Option<Trouble>) {
+    let mut report = None;
+    // Break it: give no report where there is trouble; what the runs said of themselves is then never told
+    // (`watch::conditions::what_the_runs_said_is_told_though_the_workflows_do_not_answer`).
+    let read = read(means, project, watched, connector, now, &mut report).await;
+    (report, read.err())
+}
+
+async fn read(
     means: &Means,
     project: &Project,
     watched: &mut Watched,
@@ -227,8 +284,7 @@ async fn seen(
     report: &mut Option<PollReport>,
 ) -> Result<(), Trouble> {
     let base = base(project, watched).map_err(own_fault)?;
-    let due =
-        |at: Option<Millis>, every: i64| at.is_none_or(|at| now.0.saturating_sub(at.0) >= every);
+    let due = |at: Option<Millis>, every| at.is_none_or(|at| is_due(at, every, now));
     if due(
         watched.repository.as_ref().map(|(_, at)| *at),
         REPOSITORY_EVERY,
@@ -243,6 +299,7 @@ async fn seen(
     }
     let polled = runs(means, project, watched, (connector, &base), now).await?;
     keep_newest(&mut watched.scheduled, &polled.scheduled);
+    let unanswered = polled.unanswered.clone();
     *report = Some(polled);
     if due(watched.workflows_at, WORKFLOWS_EVERY) {
         silence::look(means, project, watched, connector, &base, now)
@@ -250,7 +307,7 @@ async fn seen(
             .map_err(|error| of_watch(project, &error))?;
         watched.workflows_at = Some(now);
     }
-    Ok(())
+    unanswered.map_or(Ok(()), |error| Err(trouble(project, &error)))
 }
 
 /// An old run that is seen late takes no newer one's place.
@@ -362,7 +419,8 @@ fn of_watch(project: &Project, error: &WatchError) -> Trouble {
 async fn tell(
     means: &Means,
     look: &Look,
-    standing: &Standing,
+    watched: &mut Watched,
+    (standing, until): (&Standing, Option<Millis>),
     report: Option<&PollReport>,
     now: Millis,
 ) {
@@ -374,13 +432,16 @@ async fn tell(
     let mut messages: Vec<(&'static str, String)> = remarks
         .map(|remark| ("watch-remark", format!("{}: {remark}", project.full_name)))
         .collect();
-    if standing.condition != look.condition {
+    let changed = standing.condition != look.condition;
+    let lasting = watched.tell_of_limit(standing.condition, until, look, now);
+    if changed || lasting {
         messages.push(("condition-changed", in_words(project, standing)));
     }
     for (kind, text) in messages {
         tracing::warn!(project = %project.id, "{text}");
-        // A limit passes by itself and comes back; the list of projects shows it.
-        let quiet = [standing.condition, look.condition].contains(&Condition::Limited);
+        // A limit passes by itself and comes back; the list of projects shows it. One that lasts keeps failures from being seen.
+        let limit = [standing.condition, look.condition].contains(&Condition::Limited);
+        let quiet = limit && !lasting;
         let told = if kind == "condition-changed" && quiet {
             let event = AuditEvent { kind, detail: text };
             let organisation = &project.organisation;

@@ -210,6 +210,9 @@ impl Caller {
                 }
                 // Not modified since nothing: once more, without any condition.
                 StatusCode::NOT_MODIFIED if known.is_none() && conditional => conditional = false,
+                // Break it: leave this out; a tag that the server does not take back then refuses every later look
+                // (`connector::unchanged::a_tag_that_the_server_does_not_take_back_is_left_out`).
+                status if known.is_some() && may_mean_the_condition(status) => conditional = false,
                 _ => return Ok(Read { answer, key, known }),
             }
         }
@@ -415,6 +418,19 @@ impl Caller {
             Err(Unanswered::Broken(Broken::Off(reason)))
         })
     }
+}
+
+/// Whether a refusal may be about the condition, and not about what was asked for: a tag may be too long for the server that
+/// gave it.
+fn may_mean_the_condition(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_REQUEST
+            | StatusCode::PRECONDITION_FAILED
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::URI_TOO_LONG
+            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+    )
 }
 
 /// What [`Caller::open`] was answered with.

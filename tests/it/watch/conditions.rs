@@ -213,3 +213,72 @@ async fn what_keeps_the_app_from_a_token_is_said_with_its_own_mend() {
         assert_eq!(format!("{detail}; {shown}"), words);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_runs_said_is_told_though_the_workflows_do_not_answer() {
+    let mut scene = Scene::new().await;
+    for nth in 1..=4 {
+        scene.forge.fault(Fault {
+            method: "GET".to_owned(),
+            path: "/actions/workflows".to_owned(),
+            nth,
+            action: FaultAction::Status {
+                code: 500,
+                body: "{}".to_owned(),
+                headers: vec![("retry-after".to_owned(), "1".to_owned())],
+            },
+        });
+    }
+    scene.add("action_required", Vec::new());
+    let report = scene.look().await.unwrap();
+    assert_eq!(report.remarks.len(), 1, "{:?}", report.remarks);
+    let told = scene.messages().await;
+    assert!(told[0].contains("waits for a person"), "{told:?}");
+    // That the workflows do not answer is shown as well, after a while, and the runs are read at the usual pace.
+    scene.add("failure", vec![job("test", "failure")]);
+    looks(&mut scene, 3).await;
+    assert_eq!(shown(&scene).await.0, Condition::Unreachable.as_str());
+    assert_eq!(scene.kinds().await, ["code test"]);
+    looks(&mut scene, 1).await;
+    assert_eq!(shown(&scene).await.0, Condition::Fine.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_that_lasts_is_told_once_with_its_mend() {
+    let mut scene = Scene::new().await;
+    scene.look().await.unwrap();
+    for nth in 1..=2 {
+        scene.forge.fault(Fault {
+            method: "GET".to_owned(),
+            path: "/actions/runs".to_owned(),
+            nth,
+            action: FaultAction::Status {
+                code: 429,
+                body: "{}".to_owned(),
+                headers: vec![("retry-after".to_owned(), "1000000000000".to_owned())],
+            },
+        });
+    }
+    scene.pass(60);
+    scene.look().await;
+    let (condition, mend) = shown(&scene).await;
+    assert_eq!(condition, Condition::Limited.as_str());
+    assert!(mend.contains("caretaker project credential"), "{mend}");
+    let told = scene.messages().await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(&mend), "{told:?}");
+    // Nobody is believed who asks for more than an hour.
+    scene.add("failure", vec![job("test", "failure")]);
+    scene.pass(3_700);
+    scene.look().await;
+    assert_eq!(scene.messages().await, [""; 0], "once");
+    scene.pass(3_700);
+    scene.look().await.unwrap();
+    assert_eq!(scene.kinds().await, ["code test"]);
+    let told = scene.messages().await;
+    assert!(
+        told.iter()
+            .any(|text| text.contains("can be watched again")),
+        "{told:?}"
+    );
+}
