@@ -1,12 +1,16 @@
 //! Documents by the digest of their bytes.
 
+use std::collections::BTreeSet;
+
+use super::scoped::EVIDENCE;
 use super::statement::statements;
-use super::{Store, StoreError, Work};
+use super::{Store, StoreError, Work, value};
 use crate::attest::Label;
+use crate::audit::{KeptEvidence, LedgerRow};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::OrganisationId;
-use crate::incident::EvidenceDocument;
+use crate::incident::{EvidenceDocument, Snapshot};
 use crate::log::Record;
 
 statements! {
@@ -37,7 +41,51 @@ impl Store {
     }
 }
 
+/// How many documents of one incident are looked at, at most; more than any incident makes.
+const MOST_DOCUMENTS: usize = 200;
+
 impl Work {
+    /// What is kept of what the events of these rows name.
+    pub(super) async fn kept_evidence(
+        &mut self,
+        organisation: &OrganisationId,
+        rows: &[LedgerRow],
+        snapshot: &Snapshot,
+    ) -> Result<KeptEvidence, StoreError> {
+        let mut kept = KeptEvidence::default();
+        let mut asked = BTreeSet::new();
+        let mut wanted = KeptEvidence::wanted(rows, snapshot);
+        while !wanted.is_empty() && asked.len() < MOST_DOCUMENTS {
+            for digest in wanted {
+                if let Some((_, bytes)) = self.document(organisation, &digest).await? {
+                    kept.add(digest, &bytes);
+                }
+                asked.insert(digest);
+            }
+            wanted = kept.wanted_further();
+            wanted.retain(|digest| !asked.contains(digest));
+        }
+        Ok(kept)
+    }
+
+    /// A document with its media type, unchecked.
+    pub(super) async fn document(
+        &mut self,
+        organisation: &OrganisationId,
+        digest: &Sha256Digest,
+    ) -> Result<Option<(String, Vec<u8>)>, StoreError> {
+        let query = sqlx::query(EVIDENCE)
+            .bind(organisation.as_str())
+            .bind(digest.to_string());
+        let Some(row) = self.optional(query).await? else {
+            return Ok(None);
+        };
+        Ok(Some((
+            value::text(&row, "media_type")?,
+            value::bytes(&row, "bytes")?,
+        )))
+    }
+
     /// Keeps a document under the digest of its bytes, the only key it can have, and logs that it was there.
     pub(super) async fn keep(
         &mut self,

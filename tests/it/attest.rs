@@ -2,9 +2,13 @@
 
 mod chains;
 mod envelopes;
+mod examples;
+mod exports;
 pub(crate) mod ledger;
 mod notary;
 mod order;
+mod predicates;
+mod schemas;
 mod sealed;
 mod strict;
 mod trust;
