@@ -4,6 +4,7 @@ mod chains;
 mod envelopes;
 mod examples;
 mod exports;
+mod interop;
 pub(crate) mod ledger;
 mod notary;
 mod order;
