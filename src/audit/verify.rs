@@ -105,7 +105,12 @@ fn check_drafts(report: &mut Report, ledger: &StoredLedger) {
         );
     } else if appended < drafted && ledger.stage.is_final() {
         // An incident is resolved only once everything is signed; others end first and are signed then.
-        let verdict = if ledger.stage == Stage::Resolved {
+        // After a merge only gaps are drafted: they wait for their signatures like what others end with.
+        let merged = report
+            .events
+            .iter()
+            .any(|event| matches!(&event.event, Some(Event::Execution(one)) if one.by_us));
+        let verdict = if ledger.stage == Stage::Resolved && !merged {
             Verdict::Invalid
         } else {
             Verdict::CannotVerify

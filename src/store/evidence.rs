@@ -1,5 +1,7 @@
 //! Documents by the digest of their bytes.
 
+mod retention;
+
 use std::collections::BTreeSet;
 
 use super::scoped::EVIDENCE;
@@ -9,9 +11,11 @@ use crate::attest::Label;
 use crate::audit::{KeptEvidence, LedgerRow};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
-use crate::id::OrganisationId;
+use crate::id::{IncidentId, OrganisationId};
 use crate::incident::{EvidenceDocument, Snapshot};
 use crate::log::Record;
+
+pub(super) const RETENTION: &[super::Statement] = retention::STATEMENTS;
 
 statements! {
     /// Kept once; the same bytes again change nothing.
@@ -36,7 +40,7 @@ impl Store {
             });
         }
         let mut work = self.writing("keeping evidence").await?;
-        work.keep(organisation, document, now).await?;
+        work.keep(organisation, None, document, now).await?;
         work.commit().await
     }
 }
@@ -86,10 +90,12 @@ impl Work {
         )))
     }
 
-    /// Keeps a document under the digest of its bytes, the only key it can have, and logs that it was there.
+    /// Keeps a document under the digest of its bytes, the only key it can have, and logs that it was there. With no incident it
+    /// is everybody's and stays.
     pub(super) async fn keep(
         &mut self,
         organisation: &OrganisationId,
+        incident: Option<&IncidentId>,
         document: &EvidenceDocument,
         now: Millis,
     ) -> Result<(), StoreError> {
@@ -98,7 +104,13 @@ impl Work {
             .bind(document.digest().to_string())
             .bind(document.media_type)
             .bind(document.bytes.as_slice());
-        if self.execute(keep).await? == 0 {
+        let kept = self.execute(keep).await?;
+        let used = sqlx::query(retention::USE)
+            .bind(organisation.as_str())
+            .bind(document.digest().to_string())
+            .bind(incident.map_or("", IncidentId::as_str));
+        self.execute(used).await?;
+        if kept == 0 {
             return Ok(());
         }
         let record = Record::Evidence {

@@ -48,6 +48,10 @@ statements! {
         WHERE i.organisation = $1 AND s.incident = $2 AND s.seq = $3";
     /// One document.
     pub(super) EVIDENCE = "SELECT media_type, bytes FROM evidence WHERE organisation = $1 AND digest = $2";
+    /// Every document of an incident that is there and that it has not let go.
+    EVIDENCE_OF = "SELECT e.digest, e.bytes FROM evidence_use u JOIN evidence e ON e.organisation = u.organisation \
+        AND e.digest = u.digest WHERE u.organisation = $1 AND u.incident = $2 AND NOT EXISTS (SELECT 1 FROM evidence_gap g \
+        WHERE g.organisation = u.organisation AND g.digest = u.digest AND g.incident = u.incident) ORDER BY e.digest";
     /// The links of an incident, oldest first.
     APPROVALS = "SELECT id, incident, request, principal, issued_at, expires_at, revoked_at, consumed_at, decision \
         FROM approval WHERE organisation = $1 AND incident = $2 ORDER BY issued_at, id";
@@ -193,6 +197,18 @@ impl Scoped<'_> {
             });
         }
         Ok(Some((media_type, bytes)))
+    }
+
+    /// Every document of an incident that is there, by the digest under which it is kept, unchecked.
+    pub async fn evidence_of(
+        &self,
+        incident: &IncidentId,
+    ) -> Result<Vec<(Sha256Digest, Vec<u8>)>, StoreError> {
+        let mut work = self.store.reading("reading an incident's evidence").await?;
+        let rows = work.all(self.of_incident(EVIDENCE_OF, incident)).await?;
+        rows.iter()
+            .map(|row| Ok((value::parsed(row, "digest")?, value::bytes(row, "bytes")?)))
+            .collect()
     }
 
     /// The approval links of an incident, oldest first.
