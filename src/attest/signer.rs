@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
 use super::dsse::{Envelope, EnvelopeError, IN_TOTO};
+use super::export::Export;
 use super::keys::{KeyFile, KeyFileError, KeyId, PublicKey, SecretKey};
 use super::role::{PredicateType, Role};
 use super::statement::{Event, Statement, StatementError};
@@ -34,6 +35,14 @@ pub enum SignError {
         role: Role,
         /// The kind of statement.
         kind: PredicateType,
+    },
+    /// An export of what another role said.
+    #[error("the {role} signer refuses an export of what the {whose} said")]
+    ExportRole {
+        /// The signer's role.
+        role: Role,
+        /// Whose word it is.
+        whose: Role,
     },
     /// Not the fixed serialisation.
     #[error(
@@ -86,6 +95,14 @@ pub trait Signer: Send + Sync {
 
     /// Signs the bytes of [`Statement::draft`]. The same bytes give the same envelope.
     fn sign(&self, statement: &[u8]) -> Result<Envelope, SignError>;
+
+    /// Signs an export of a verified chain. A signer that does not do so says that it cannot be reached for it.
+    fn sign_export(&self, _export: &Export) -> Result<Envelope, SignError> {
+        Err(SignError::Unreachable {
+            role: self.role(),
+            reason: "it signs no exports; export without signatures".to_owned(),
+        })
+    }
 }
 
 /// A signer with its key in this process.
@@ -118,6 +135,15 @@ impl FileSigner {
             keyid,
             positions: Mutex::default(),
         }
+    }
+
+    fn seal(&self, bytes: &[u8]) -> Result<Envelope, SignError> {
+        let role = self.role;
+        let failed = |error| SignError::Envelope { role, error };
+        let envelope = Envelope::sign(IN_TOTO, bytes, &self.key).map_err(failed)?;
+        // A fault while signing can give away the key; a signature that does not verify never leaves.
+        envelope.verify(IN_TOTO, &self.public).map_err(failed)?;
+        Ok(envelope)
     }
 
     /// Remembers that `bytes` have the event's position, unless others have it.
@@ -177,10 +203,18 @@ impl Signer for FileSigner {
         if let Some(event) = statement.as_event() {
             self.take_position(event, bytes)?;
         }
-        let failed = |error| SignError::Envelope { role, error };
-        let envelope = Envelope::sign(IN_TOTO, bytes, &self.key).map_err(failed)?;
-        // A fault while signing can give away the key; a signature that does not verify never leaves.
-        envelope.verify(IN_TOTO, &self.public).map_err(failed)?;
-        Ok(envelope)
+        self.seal(bytes)
+    }
+
+    fn sign_export(&self, export: &Export) -> Result<Envelope, SignError> {
+        let role = self.role;
+        // Break it: leave this out; `attest::exports::an_export_is_signed_by_the_role_whose_word_it_is` then fails.
+        if export.role() != role {
+            return Err(SignError::ExportRole {
+                role,
+                whose: export.role(),
+            });
+        }
+        self.seal(export.statement())
     }
 }

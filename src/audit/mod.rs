@@ -8,6 +8,7 @@
 
 mod archive;
 mod bundle;
+mod evidence;
 mod fit;
 mod report;
 mod row;
@@ -21,6 +22,7 @@ pub use bundle::{
     BundleContents, BundleError, BundleReport, Ending, MAX_BUNDLE, Pin, log_origin, log_policy,
     reference, trust_from, verify_bundle,
 };
+pub use evidence::KeptEvidence;
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};
 pub use stored::{ChainRecord, StoredLedger};

@@ -1,14 +1,13 @@
 //! What verification of a stored ledger says.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 use crate::attest::Event;
 use crate::attest::chain::{self, ChainReport, EventReport, Verdict};
-use crate::attest::predicate::{CheckpointRef, EvidenceRef};
-use crate::change::Sha256Digest;
+use crate::attest::predicate::{CheckpointRef, GapReason};
+use crate::attest::text::shown;
 
 /// What a failure is against: a rule of the chain, or one of how it is stored. The words are part of the output's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,7 +22,7 @@ pub enum Rule {
     Drafts,
     /// The incident's stage rests on what is signed.
     Stage,
-    /// A document has the digest that names it.
+    /// What events name as evidence is kept and is what its digest says, or a gap says that it is gone.
     Evidence,
     /// Every event is a leaf of the organisation's log.
     Log,
@@ -107,10 +106,22 @@ pub struct Report {
 }
 
 impl Report {
-    /// The documents that authentic events name by the digest of their bytes.
-    pub fn documents(&self) -> BTreeSet<Sha256Digest> {
-        let events = self.events.iter().filter_map(|event| event.event.as_ref());
-        events.flat_map(documents).collect()
+    /// What authentic gaps admit to be gone: the gap's position and a line for people.
+    pub fn admissions(&self) -> Vec<(u64, String)> {
+        let gaps = self.events.iter().filter_map(|event| match &event.event {
+            Some(Event::Gap(gap)) => Some((event.seq, gap)),
+            _ => None,
+        });
+        gaps.map(|(seq, gap)| {
+            let why = match gap.reason {
+                Some(GapReason::Retention) => "deleted after their time",
+                Some(GapReason::Lost) | None => "lost",
+            };
+            let count = gap.evidence.len();
+            let line = format!("{count} documents {why} ({})", shown(gap.detail.as_str()));
+            (seq, line)
+        })
+        .collect()
     }
 
     /// Adds a failure about the row at `position`.
@@ -121,13 +132,25 @@ impl Report {
         expected: String,
         found: String,
     ) {
+        self.fail_event(position, Verdict::Invalid, rule, expected, found);
+    }
+
+    /// Adds a failure about what the event at `position` says.
+    pub(super) fn fail_event(
+        &mut self,
+        position: usize,
+        verdict: Verdict,
+        rule: Rule,
+        expected: String,
+        found: String,
+    ) {
         if let Some(event) = self.events.get_mut(position) {
-            event.verdict = Verdict::Invalid;
+            event.verdict = event.verdict.max(verdict).max(Verdict::CannotVerify);
             event
                 .reason
                 .get_or_insert_with(|| format!("{rule}: expected {expected}, found {found}"));
         }
-        self.fail(position as u64, Verdict::Invalid, rule, expected, found);
+        self.fail(position as u64, verdict, rule, expected, found);
     }
 
     /// Adds a failure about the whole ledger.
@@ -175,20 +198,5 @@ impl From<ChainReport> for Report {
             gaps,
             checkpoint: None,
         }
-    }
-}
-
-fn documents(event: &Event) -> Vec<Sha256Digest> {
-    let named = |evidence: &[EvidenceRef]| evidence.iter().map(|named| named.sha256).collect();
-    match event {
-        Event::Proposal(proposal) => proposal
-            .failure
-            .evidence
-            .iter()
-            .map(|named| named.sha256)
-            .collect(),
-        Event::Approval(approval) => named(&approval.evidence),
-        Event::Escalation(escalation) => named(&escalation.evidence),
-        Event::PolicyDecision(_) | Event::Execution(_) | Event::Gap(_) => Vec::new(),
     }
 }

@@ -98,6 +98,7 @@ pub(super) async fn engine(
             launcher,
             public_url: public_url.trim_end_matches('/').to_owned(),
             link_ttl: Duration::from_secs(configuration.approvals.link_ttl_seconds.into()),
+            evidence_days: configuration.evidence.keep_days,
             lease: LEASE,
             tests: Limits::default(),
             author: Identity {

@@ -27,7 +27,7 @@ pub use address::{AddressError, ListenAddress, ServiceUrl, WebhookUrl};
 pub use agent::{Adapter, Agent};
 pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
-pub use document::{Approvals, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
+pub use document::{Approvals, Evidence, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
 pub use environment::{Environment, EnvironmentError};
 pub use health::{
     CheckMethod, CommitSource, Expectation, Health, HealthAddresses, HealthCheck, HealthError,
@@ -126,6 +126,8 @@ pub struct Configuration {
     pub sandbox: Sandbox,
     /// Approvals.
     pub approvals: Approvals,
+    /// How long evidence is kept.
+    pub evidence: Evidence,
     /// Who is told.
     pub notify: Vec<Notifier>,
     /// How an approver proves who they are.
@@ -209,6 +211,7 @@ impl Configuration {
             },
             sandbox: document.sandbox,
             approvals: document.approvals,
+            evidence: document.evidence,
             notify: document.notify,
             identity: document.identity,
         })

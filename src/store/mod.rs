@@ -122,6 +122,7 @@ impl Store {
             commit::STATEMENTS,
             credential::STATEMENTS,
             evidence::STATEMENTS,
+            evidence::RETENTION,
             health::STATEMENTS,
             hook::STATEMENTS,
             incident::STATEMENTS,

@@ -47,7 +47,11 @@ statements! {
     DRAFT = "SELECT s.seq, s.role, s.statement, s.pae FROM statement s JOIN incident i ON i.id = s.incident \
         WHERE i.organisation = $1 AND s.incident = $2 AND s.seq = $3";
     /// One document.
-    EVIDENCE = "SELECT media_type, bytes FROM evidence WHERE organisation = $1 AND digest = $2";
+    pub(super) EVIDENCE = "SELECT media_type, bytes FROM evidence WHERE organisation = $1 AND digest = $2";
+    /// Every document of an incident that is there and that it has not let go.
+    EVIDENCE_OF = "SELECT e.digest, e.bytes FROM evidence_use u JOIN evidence e ON e.organisation = u.organisation \
+        AND e.digest = u.digest WHERE u.organisation = $1 AND u.incident = $2 AND NOT EXISTS (SELECT 1 FROM evidence_gap g \
+        WHERE g.organisation = u.organisation AND g.digest = u.digest AND g.incident = u.incident) ORDER BY e.digest";
     /// The links of an incident, oldest first.
     APPROVALS = "SELECT id, incident, request, principal, issued_at, expires_at, revoked_at, consumed_at, decision \
         FROM approval WHERE organisation = $1 AND incident = $2 ORDER BY issued_at, id";
@@ -155,7 +159,13 @@ impl Scoped<'_> {
             return Ok(None);
         };
         let rows = work.all(self.of_incident(LEDGER, incident)).await?;
-        ledger::from_rows(&head, &rows).map(Some)
+        let facts = work.all(self.of_incident(FACTS, incident)).await?;
+        let snapshot = incident::snapshot(&head, &facts, None)?;
+        let mut ledger = ledger::from_rows(&head, &rows)?;
+        ledger.evidence = work
+            .kept_evidence(self.organisation, &ledger.rows, &snapshot)
+            .await?;
+        Ok(Some(ledger))
     }
 
     /// One statement as it was drafted.
@@ -174,13 +184,10 @@ impl Scoped<'_> {
         digest: &Sha256Digest,
     ) -> Result<Option<(String, Vec<u8>)>, StoreError> {
         let mut work = self.store.reading("reading evidence").await?;
-        let query = sqlx::query(EVIDENCE)
-            .bind(self.organisation.as_str())
-            .bind(digest.to_string());
-        let Some(row) = work.optional(query).await? else {
+        let found = work.document(self.organisation, digest).await?;
+        let Some((media_type, bytes)) = found else {
             return Ok(None);
         };
-        let bytes = value::bytes(&row, "bytes")?;
         let found = Sha256Digest::of(&bytes);
         if found != *digest {
             let reason = format!("the bytes kept as {digest} have the digest {found}");
@@ -189,7 +196,19 @@ impl Scoped<'_> {
                 reason,
             });
         }
-        Ok(Some((value::text(&row, "media_type")?, bytes)))
+        Ok(Some((media_type, bytes)))
+    }
+
+    /// Every document of an incident that is there, by the digest under which it is kept, unchecked.
+    pub async fn evidence_of(
+        &self,
+        incident: &IncidentId,
+    ) -> Result<Vec<(Sha256Digest, Vec<u8>)>, StoreError> {
+        let mut work = self.store.reading("reading an incident's evidence").await?;
+        let rows = work.all(self.of_incident(EVIDENCE_OF, incident)).await?;
+        rows.iter()
+            .map(|row| Ok((value::parsed(row, "digest")?, value::bytes(row, "bytes")?)))
+            .collect()
     }
 
     /// The approval links of an incident, oldest first.

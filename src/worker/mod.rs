@@ -11,6 +11,7 @@ mod escalation;
 mod log;
 mod notices;
 mod repository;
+mod retention;
 mod retry;
 mod run;
 mod steps;
@@ -21,6 +22,7 @@ mod work;
 pub use engine::{Connectors, Engine, Failpoint, Settings, Time};
 pub use log::{keep_log, log_round};
 pub use repository::folder as repository_folder;
+pub use retention::sweep_evidence;
 pub use run::{Turn, WorkerError, drain, run, turn};
 pub use tools::Tools;
 

@@ -4,7 +4,7 @@ use super::super::dsse::{Envelope, IN_TOTO};
 use super::super::keys::KeyId;
 use super::super::predicate::TrustRootRef;
 use super::super::role::Role;
-use super::super::statement::{Evidence, Predicate, Statement};
+use super::super::statement::Statement;
 use super::super::text::shown;
 use super::super::trust_root::TrustHistory;
 use super::{Refusal, Rule};
@@ -90,7 +90,7 @@ pub fn authenticate(trust: &TrustHistory, envelope: &Envelope) -> Result<Atteste
         return Err(Refusal::invalid(Rule::Role, expected, found));
     }
     let keyid = key.keyid.clone();
-    if let Some((reference, moment)) = claims(&statement) {
+    if let Some((reference, moment)) = statement.claims() {
         check_key(trust, role, &keyid, reference, moment)?;
     }
     Ok(Attested {
@@ -99,17 +99,6 @@ pub fn authenticate(trust: &TrustHistory, envelope: &Envelope) -> Result<Atteste
         keyid,
         digest: verified.digest(),
     })
-}
-
-/// The trust root and the moment that a statement names. in-toto's test result has no place for them.
-fn claims(statement: &Statement) -> Option<(TrustRootRef, Millis)> {
-    match statement.predicate() {
-        Predicate::Event(event) => Some((event.block().trust_root, event.block().occurred_at)),
-        Predicate::Evidence(Evidence::ContextManifest(manifest)) => {
-            Some((manifest.document.trust_root, manifest.document.occurred_at))
-        }
-        Predicate::Evidence(Evidence::TestResult(_)) => None,
-    }
 }
 
 /// Whether the key counted at that moment, by the version that the statement names and by the newest one.

@@ -76,7 +76,7 @@ async fn export(
     }
     let checkpoint = covering(installation, &store, &organisation, &ledger).await?;
     let mut contents = scoped
-        .bundle(&ledger, &report.documents(), &checkpoint)
+        .bundle(&ledger, ledger.evidence.documents(), &checkpoint)
         .await?;
     for root in trust.versions() {
         let bytes = root.to_bytes()?;

@@ -26,6 +26,8 @@ struct LedgerPage {
     trust_root: u64,
     events: Vec<EventView>,
     failures: Vec<FailureView>,
+    /// What signed gaps admit to be gone.
+    gone: Vec<(u64, Shown)>,
     drafted: u64,
     /// Whether there is a bundle to download.
     exportable: bool,
@@ -99,6 +101,8 @@ fn view(state: &WebState, ledger: &StoredLedger, now: Millis) -> LedgerPage {
         expected: Shown::line(&failure.expected),
         found: Shown::line(&failure.found),
     });
+    let admissions = report.admissions().into_iter();
+    let gone = admissions.map(|(seq, line)| (seq, Shown::line(line)));
     let rows = ledger.rows.iter().zip(&report.events);
     LedgerPage {
         id: ledger.incident.to_string(),
@@ -108,6 +112,7 @@ fn view(state: &WebState, ledger: &StoredLedger, now: Millis) -> LedgerPage {
         trust_root: state.trust.newest().reference().version,
         events: rows.map(|(row, event)| view_row(row, event)).collect(),
         failures: failures.collect(),
+        gone: gone.collect(),
         drafted: ledger.drafted,
         exportable: report.verdict == crate::attest::chain::Verdict::Valid,
     }

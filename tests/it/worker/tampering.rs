@@ -33,6 +33,23 @@ impl Failpoint for StopAfterCommit {
     }
 }
 
+/// Lets the worker make one commit and stops it there; whether it made one.
+pub(super) async fn stopped_at_the_next_commit(world: &mut World) -> bool {
+    let stop = Arc::new(StopAfterCommit {
+        number: 1,
+        commits: AtomicUsize::new(0),
+        reached: Notify::new(),
+    });
+    world.engine.failpoint = Some(stop.clone());
+    let stopped = tokio::select! {
+        _ = drain(&world.engine, "first") => false,
+        () = stop.reached.notified() => true,
+    };
+    world.engine.failpoint = None;
+    world.clock.advance_millis(61_000);
+    stopped
+}
+
 async fn stopped_after_commit(number: usize) -> World {
     let mut world = World::new(Setting::sums()).await;
     let stop = Arc::new(StopAfterCommit {
