@@ -28,6 +28,7 @@ mod health;
 mod hooks;
 mod incident;
 mod keys;
+mod log;
 mod notify;
 mod onboard;
 mod reconcile;
