@@ -1,6 +1,8 @@
 //! The log: its tree, files, checkpoints, proofs and leaves, as an auditor who trusts nobody would take them.
 
 mod checkpoints;
+mod hostile;
+mod leaves;
 mod merkle;
 mod notes;
 mod proofs;
