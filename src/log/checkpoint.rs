@@ -29,10 +29,10 @@ pub enum CheckpointError {
         found: String,
     },
     /// The size or the root cannot be.
-    #[error("not a checkpoint: {0}")]
+    #[error(transparent)]
     Tree(#[from] TreeError),
     /// The note is not one, or does not verify.
-    #[error("the checkpoint is not acceptable: {0}")]
+    #[error(transparent)]
     Note(#[from] NoteError),
     /// A log signs its own checkpoints only.
     #[error(
