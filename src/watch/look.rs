@@ -205,7 +205,7 @@ pub(super) async fn look(
         began,
         now,
         next_at,
-        answered,
+        answered: report.is_some(),
         condition: standing.condition,
         detail: standing.detail,
         mend: standing.mend,
