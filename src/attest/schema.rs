@@ -54,7 +54,10 @@ pub fn schema_files() -> Vec<SchemaFile> {
     });
     files.push(SchemaFile {
         name: "trust-root",
-        schema: identified(generator().into_root_schema_for::<TrustRootDocument>(), "trust-root"),
+        schema: identified(
+            generator().into_root_schema_for::<TrustRootDocument>(),
+            "trust-root",
+        ),
     });
     files
 }
@@ -92,8 +95,12 @@ fn exact(schema: &mut Schema) {
     }
     if is_integer(object.get("type")) {
         object.remove("format");
-        object.entry("minimum").or_insert_with(|| json!(-MAX_INTEGER));
-        object.entry("maximum").or_insert_with(|| json!(MAX_INTEGER));
+        object
+            .entry("minimum")
+            .or_insert_with(|| json!(-MAX_INTEGER));
+        object
+            .entry("maximum")
+            .or_insert_with(|| json!(MAX_INTEGER));
     }
 }
 

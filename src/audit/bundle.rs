@@ -316,7 +316,7 @@ impl Judged<'_> {
                 None => checkpoint = Some(found.clone()),
                 Some(first) if first.head() == found.head() => {}
                 Some(_) => {
-                    self.fail_event(seq, "the same checkpoint for all events", "another one")
+                    self.fail_event(seq, "the same checkpoint for all events", "another one");
                 }
             }
         }
@@ -496,7 +496,8 @@ impl BundleContents {
         }
         members.insert("events.jsonl".to_owned(), lines);
         for (older, newer, proof) in self.consistency {
-            let text: String = proof.iter().map(|hash| format!("{hash}\n")).collect();
+            let lines: Vec<String> = proof.iter().map(ToString::to_string).collect();
+            let text = lines.join("\n") + "\n";
             members.insert(format!("consistency/{older}-{newer}"), text.into_bytes());
         }
         for (digest, bytes) in self.evidence {

@@ -94,9 +94,7 @@ fn named_by(event: &Event) -> Vec<Named> {
             std::iter::once(manifest).chain(tests).collect()
         }
         Event::Approval(approval) => plain("what shows the answer", &approval.evidence),
-        Event::Escalation(escalation) => {
-            plain("what shows the escalation", &escalation.evidence)
-        }
+        Event::Escalation(escalation) => plain("what shows the escalation", &escalation.evidence),
         Event::PolicyDecision(_) | Event::Execution(_) | Event::Gap(_) => Vec::new(),
     }
 }
@@ -178,10 +176,7 @@ fn examine(
 ) -> Result<Vec<Named>, (Verdict, String)> {
     let missing = || {
         if kept.altered.contains(&named.name) {
-            Err((
-                Verdict::Invalid,
-                "other bytes under that digest".to_owned(),
-            ))
+            Err((Verdict::Invalid, "other bytes under that digest".to_owned()))
         } else if gone.contains(&named.name) {
             Ok(Vec::new())
         } else {

@@ -362,7 +362,7 @@ impl<'a> Audit<'a> {
             let plan =
                 ProofPlan::inclusion(*place, head.size()).map_err(|error| error.to_string())?;
             let proof = self.hashes(&plan)?;
-            verify_inclusion(hash, *place, &head, &proof).map_err(|error| error.to_string())?;
+            verify_inclusion(hash, *place, &proof, &head).map_err(|error| error.to_string())?;
             chain.take(Prepared::of(self.trust, &entry));
         }
         Ok(chain)

@@ -9,6 +9,7 @@ mod assembly;
 mod change;
 mod demo;
 mod doctor;
+mod files;
 mod forge;
 mod gate;
 mod hosting;
@@ -16,6 +17,7 @@ mod incident;
 mod installation;
 mod keys;
 mod ledger;
+mod log;
 mod project;
 mod runtime;
 mod serve;
@@ -73,7 +75,10 @@ enum Command {
     /// Show and verify signed ledgers.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
-    /// Verify what `ledger export` wrote, offline: no configuration, no database, no network. Exit code 0 valid, 1 invalid,
+    /// The organisation's log: checkpoints, proofs, and all of it as files.
+    #[command(subcommand)]
+    Log(log::LogCommand),
+    /// Verify what `ledger export` or `log export` wrote, offline: no configuration, no database, no network. Exit code 0 valid, 1 invalid,
     /// 3 cannot tell.
     Verify(verify::VerifyArguments),
     /// Watch, work and serve pages in one process, until interrupted.
@@ -101,7 +106,7 @@ enum Verdict {
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let config = arguments.config.as_deref();
-    match log(&arguments.command).and_then(|()| perform(arguments.command, config)) {
+    match start_logging(&arguments.command).and_then(|()| perform(arguments.command, config)) {
         Ok(Verdict::Done) => ExitCode::SUCCESS,
         Ok(Verdict::Refused) => ExitCode::from(1),
         Ok(Verdict::CannotTell) => ExitCode::from(3),
@@ -124,6 +129,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::App(command) => app::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
+        Command::Log(command) => log::run(&command, config),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Serve => serve::run(serve::Parts::ALL, config),
         Command::Worker => serve::run(serve::Parts::WORKER, config),
@@ -133,7 +139,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
 }
 
 /// Starts logging for the commands that run for long; the others print what they have to say. The demo tells its story itself.
-fn log(command: &Command) -> anyhow::Result<()> {
+fn start_logging(command: &Command) -> anyhow::Result<()> {
     let usual = match command {
         Command::Serve | Command::Worker | Command::Web => LevelFilter::INFO,
         Command::Demo(_) => LevelFilter::WARN,

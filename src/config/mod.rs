@@ -27,7 +27,9 @@ pub use address::{AddressError, ListenAddress, ServiceUrl, WebhookUrl};
 pub use agent::{Adapter, Agent};
 pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
-pub use document::{Approvals, Evidence, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
+pub use document::{
+    Approvals, Evidence, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode,
+};
 pub use environment::{Environment, EnvironmentError};
 pub use health::{
     CheckMethod, CommitSource, Expectation, Health, HealthAddresses, HealthCheck, HealthError,

@@ -15,7 +15,7 @@ use crate::execute::{MergeAnswer, MergeOrder};
 use crate::reconcile::{LandedView, LiveView};
 
 /// Why a call to the provider gave no answer. Retries and waits are the worker's business, never the connector's.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectorError {
     /// Nothing answered, the answer broke off, or the deadline passed. Whether a change took effect is unknown.
     #[error("{action} at {address}: {reason}")]
@@ -62,6 +62,14 @@ pub enum ConnectorError {
         action: String,
         /// What was asked for.
         address: String,
+    },
+    /// There is no token for the call: the App or its installation is not as it has to be. It was not sent.
+    #[error("{reason}; {mend}")]
+    NoToken {
+        /// What was being done, and what is in the way.
+        reason: String,
+        /// What a person does about it.
+        mend: &'static str,
     },
     /// The provider answered, and the answer is a refusal or makes no sense.
     #[error("{action}: {reason}")]
@@ -136,6 +144,8 @@ pub struct RunView {
     pub status: String,
     /// The provider's word; unknown words are kept.
     pub conclusion: Option<String>,
+    /// When the run was made, whatever attempt it is at.
+    pub made_at: Option<Millis>,
     /// When this attempt began.
     pub started_at: Option<Millis>,
     /// When it last changed: for a completed run, when it completed.
@@ -221,6 +231,9 @@ impl Condition {
 pub struct Usage {
     /// Requests sent for this repository.
     pub requests: u64,
+    /// Those of them that looked whether anything happened, and what; the others belong to a proposal or a merge.
+    #[serde(default)]
+    pub watching: u64,
     /// Those of them that were answered with "not modified", which cost nothing.
     pub unchanged: u64,
     /// Those of them that repeated one that came to nothing.

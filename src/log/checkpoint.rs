@@ -1,5 +1,6 @@
 //! Checkpoints (C2SP tlog-checkpoint): a log's word for its size and root, and the words of witnesses for it.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -28,10 +29,10 @@ pub enum CheckpointError {
         found: String,
     },
     /// The size or the root cannot be.
-    #[error("not a checkpoint: {0}")]
+    #[error(transparent)]
     Tree(#[from] TreeError),
     /// The note is not one, or does not verify.
-    #[error("the checkpoint is not acceptable: {0}")]
+    #[error(transparent)]
     Note(#[from] NoteError),
     /// A log signs its own checkpoints only.
     #[error(
@@ -168,14 +169,14 @@ impl fmt::Display for SignedCheckpoint {
 
 /// Signs a log's checkpoints: the log key with the log's name.
 #[derive(Debug)]
-pub struct LogSigner {
+pub struct LogSigner<K = SecretKey> {
     origin: KeyName,
-    secret: SecretKey,
+    secret: K,
 }
 
-impl LogSigner {
+impl<K: Borrow<SecretKey>> LogSigner<K> {
     /// The signer of the log `origin`.
-    pub const fn new(origin: KeyName, secret: SecretKey) -> Self {
+    pub const fn new(origin: KeyName, secret: K) -> Self {
         Self { origin, secret }
     }
 
@@ -184,7 +185,7 @@ impl LogSigner {
         VerifierKey::new(
             self.origin.clone(),
             SignatureType::Log,
-            self.secret.public(),
+            self.secret.borrow().public(),
         )
     }
 
@@ -198,7 +199,7 @@ impl LogSigner {
             });
         }
         let text = checkpoint.to_string();
-        let signature = NoteSignature::of_log(&self.origin, &self.secret, &text);
+        let signature = NoteSignature::of_log(&self.origin, self.secret.borrow(), &text);
         Ok(SignedCheckpoint {
             note: SignedNote::signed(text, signature),
             checkpoint,

@@ -40,13 +40,13 @@ pub enum LogProofError {
     #[error("the log proof has more than {MAX_EXTRA} bytes of extra data")]
     Extra,
     /// The checkpoint in it is none.
-    #[error("reading a log proof: {0}")]
+    #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     /// The checkpoint is not to be believed.
-    #[error("the log proof does not count: {0}")]
+    #[error(transparent)]
     Policy(#[from] PolicyError),
     /// The hashes do not prove the entry.
-    #[error("the log proof does not prove the entry: {0}")]
+    #[error(transparent)]
     Proof(#[from] ProofError),
 }
 

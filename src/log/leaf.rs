@@ -40,11 +40,11 @@ pub enum LeafError {
         kind: String,
     },
     /// An envelope that is not stored like this.
-    #[error("the leaf is not a stored envelope: {0}")]
+    #[error(transparent)]
     Envelope(#[from] EnvelopeError),
     /// A record that is not written like this.
     #[error("the leaf is not a record: {0}")]
-    Record(#[from] JsonError),
+    Record(JsonError),
     /// A record with other bytes than its one serialisation.
     #[error("the leaf is not the one serialisation of its record (order, white space, escapes)")]
     NotStoredForm,
@@ -56,6 +56,12 @@ pub enum LeafError {
         /// What is wrong with it.
         problem: &'static str,
     },
+}
+
+impl From<JsonError> for LeafError {
+    fn from(error: JsonError) -> Self {
+        Self::Record(error)
+    }
 }
 
 /// An unsigned leaf. It is the log's own word: it proves only that the log said so at this place.

@@ -26,7 +26,7 @@ pub use checkpoint::{Checkpoint, CheckpointError, LogSigner, SignedCheckpoint, W
 pub use inclusion::{Included, LogProof, LogProofError};
 pub use key::{KeyHash, KeyName, LogKeyError, SignatureType, VerifierKey, read_signing_key};
 pub use leaf::{Leaf, LeafError, LeafKind, Record};
-pub use note::{NoteError, NoteSignature, SignedNote};
+pub use note::{MAX_NOTE, NoteError, NoteSignature, SignedNote};
 pub use policy::{Cosigned, LogPolicy, PolicyError, TrustedCheckpoint};
 pub use proof::{MAX_PROOF, ProofError, ProofPlan, verify_consistency, verify_inclusion};
 pub use tile::{HashTile, TILE_WIDTH, TileError, TileId, TileKind};

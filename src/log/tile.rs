@@ -167,6 +167,12 @@ impl TileId {
         self.width
     }
 
+    /// Whether a log of `size` leaves has all of it.
+    pub const fn is_within(&self, size: u64) -> bool {
+        let units = size >> (TILE_HEIGHT * self.kind.level());
+        self.index * TILE_WIDTH as u64 + self.width as u64 <= units
+    }
+
     /// Whether it will never change.
     pub const fn is_full(&self) -> bool {
         self.width == TILE_WIDTH

@@ -246,14 +246,20 @@ impl Writing<'_> {
             );
             return Err(self.inconsistent(reason));
         }
-        work.append(&self.before.organisation, &row, self.now).await?;
+        work.append(&self.before.organisation, &row, self.now)
+            .await?;
         work.let_go(&self.before.organisation, &row).await
     }
 
     async fn documents_and_links(&self, work: &mut Work) -> Result<(), StoreError> {
         for document in &self.outcome.evidence {
-            work.keep(&self.before.organisation, Some(&self.before.incident), document, self.now)
-                .await?;
+            work.keep(
+                &self.before.organisation,
+                Some(&self.before.incident),
+                document,
+                self.now,
+            )
+            .await?;
         }
         let over = stage(self.after).is_final();
         if over || self.outcome.link.is_some() {

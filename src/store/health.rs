@@ -16,6 +16,10 @@ statements! {
     /// A check that was never made.
     ADD_HEALTH = "INSERT INTO health_watch (project, name, state, next_at) VALUES ($1, $2, '', $3) \
         ON CONFLICT (project, name) DO NOTHING";
+    /// Whether any is due. Asked before the database is locked for writing.
+    ANY_HEALTH_DUE = "SELECT 1 AS due FROM health_watch h JOIN project p ON p.id = h.project \
+        WHERE h.next_at <= $1 AND (h.lease_until IS NULL OR h.lease_until <= $1) \
+        AND p.watch = 'health' AND p.state = 'confirmed' AND p.removed_at IS NULL LIMIT 1";
     /// Hands out due checks of confirmed projects. The outer condition is asked again for a row that another process has just
     /// taken.
     CLAIM_HEALTH = "UPDATE health_watch SET lease_owner = $1, lease_until = $2 \
@@ -110,7 +114,14 @@ impl Store {
         lease: Duration,
         most: usize,
     ) -> Result<Vec<HealthClaim>, StoreError> {
-        let mut work = self.writing("claiming health checks").await?;
+        const DOING: &str = "claiming health checks";
+        let mut work = self.reading(DOING).await?;
+        let due = sqlx::query(ANY_HEALTH_DUE).bind(now.0);
+        if work.optional(due).await?.is_none() {
+            return Ok(Vec::new());
+        }
+        drop(work);
+        let mut work = self.writing(DOING).await?;
         let claim = sqlx::query(CLAIM_HEALTH)
             .bind(value::exact("the watch's name", owner)?)
             .bind(lease_end(now, lease))

@@ -321,12 +321,11 @@ impl Work {
         now: Millis,
     ) -> Result<u64, StoreError> {
         let next = || sqlx::query(NEXT_PLACE).bind(organisation.as_str());
-        let row = match self.optional(next()).await? {
-            Some(row) => row,
-            None => {
-                self.begin_log(organisation).await?;
-                self.one(next()).await?
-            }
+        let row = if let Some(row) = self.optional(next()).await? {
+            row
+        } else {
+            self.begin_log(organisation).await?;
+            self.one(next()).await?
         };
         let mut tree = frontier(&row, "position")?;
         let position = tree.size();
@@ -340,7 +339,7 @@ impl Work {
         };
         let mut nodes = Vec::new();
         tree.append_with(TreeHash::of_leaf(bytes), |node, hash| {
-            nodes.push((node, hash))
+            nodes.push((node, hash));
         })
         .map_err(|error| unreadable(&error))?;
         let leaf = sqlx::query(INSERT_LEAF)

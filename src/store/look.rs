@@ -14,6 +14,10 @@ statements! {
     /// A confirmed project is due at once.
     pub(super) ENTER = "INSERT INTO project_watch (project, next_at) VALUES ($1, $2) \
         ON CONFLICT (project) DO UPDATE SET next_at = $2";
+    /// Something about a project is another way now: it is looked at at once; where somebody is looking (the next look is the
+    /// lease's end), once that has ended. One that was never watched stays so.
+    pub(super) NEWS = "UPDATE project_watch SET hinted_at = $2, next_at = CASE WHEN next_at = lease_until OR next_at < $2 \
+        THEN next_at ELSE $2 END WHERE project = $1";
     /// Whether anything is due that this process may take. Asked before the database is locked for writing.
     ANY_DUE = "SELECT 1 AS due FROM project_watch w JOIN project p ON p.id = w.project WHERE p.state = 'confirmed' \
         AND p.removed_at IS NULL AND w.next_at <= $2 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $2) \

@@ -28,6 +28,7 @@ mod outbox;
 mod project;
 mod scoped;
 mod statement;
+mod tile;
 mod value;
 mod watch_state;
 mod watched;

@@ -42,6 +42,8 @@ statements! {
         AND newest_run <= $4 AND stage NOT IN ('resolved', 'closed') RETURNING id";
     /// The runs from this one on that the poll is done with.
     SEEN_RUNS = "SELECT run_id, attempt FROM seen_run WHERE project = $1 AND run_id >= $2";
+    /// Whether the poll is done with any.
+    ANY_RUN = "SELECT run_id FROM seen_run WHERE project = $1 LIMIT 1";
     /// The poll is done with a run.
     MARK_RUN = "INSERT INTO seen_run (project, run_id, attempt, seen_at) VALUES ($1, $2, $3, $4) \
         ON CONFLICT (project, run_id, attempt) DO NOTHING";
@@ -180,6 +182,13 @@ impl Store {
         let rows = work.all(seen).await?;
         let read = |row| Ok((value::count(row, "run_id")?, value::count(row, "attempt")?));
         rows.iter().map(read).collect()
+    }
+
+    /// Whether the poll is done with any run of the project.
+    pub async fn has_seen_runs(&self, project: &ProjectId) -> Result<bool, StoreError> {
+        let mut work = self.reading("looking for any run").await?;
+        let any = sqlx::query(ANY_RUN).bind(project.as_str());
+        Ok(work.optional(any).await?.is_some())
     }
 
     /// The poll is done with these attempts of runs.

@@ -183,6 +183,16 @@ pub fn classify(run: &RunView, jobs: &[JobView], base: &str) -> Reading {
     }
 }
 
+/// A run whose status is a word that is not known, and that has a conclusion all the same: what that is cannot be told, but a
+/// failure is never dropped, nor anything taken for a success.
+pub(super) fn of_unknown_status(run: &RunView, base: &str) -> Reading {
+    match meaning(run.conclusion.as_deref()) {
+        Meaning::Neutral => Reading::Clear(Vec::new()),
+        Meaning::Success => Reading::Unclear(Vec::new()),
+        _ => Reading::Unclear(vec![unreadable(run, base)]),
+    }
+}
+
 /// A successful run: every job that succeeded, and the run itself, so that one that could not even start is over. A job that
 /// failed in it was allowed to.
 fn successes(run: &RunView, jobs: &[JobView], base: &str) -> Vec<Observation> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::memory::Memory;
 use super::pace::{Allowance, Shown, next_look};
-use super::poll::{PollReport, WatchError, poll};
+use super::poll::{PollReport, WatchError, is_due, poll};
 use super::record::StoreObservations;
 use super::silence;
 use super::standing::{Standing, of_error, of_repository};
@@ -24,6 +24,8 @@ use crate::worker::{Connectors, Time};
 const REPOSITORY_EVERY: i64 = 10 * 60 * 1000;
 /// How often its workflows are looked at, in milliseconds.
 const WORKFLOWS_EVERY: i64 = 15 * 60 * 1000;
+/// A limit that lasts this long is told, in milliseconds: nothing is seen meanwhile.
+const LONG_LIMIT: i64 = 10 * 60 * 1000;
 /// How many looks in a row may fail for the moment before that is shown.
 const PATIENCE: u32 = 3;
 
@@ -69,6 +71,8 @@ pub(super) struct Watched {
     /// How the repository said it was, and when.
     repository: Option<(Standing, Millis)>,
     workflows_at: Option<Millis>,
+    /// People were told of the limit that lasts.
+    limit_told: bool,
     /// When the newest scheduled run of each workflow began.
     pub(super) scheduled: BTreeMap<u64, Millis>,
 }
@@ -81,6 +85,33 @@ impl Watched {
         }
         self.allowance
             .map_or(now, |allowance| allowance.spent(poll, now).ready_at(poll))
+    }
+
+    /// Whether people are told of a limit now: that it lasts, once, and that it is over if they were told.
+    fn tell_of_limit(
+        &mut self,
+        condition: Condition,
+        until: Option<Millis>,
+        look: &Look,
+        now: Millis,
+    ) -> bool {
+        if condition != Condition::Limited {
+            return std::mem::take(&mut self.limit_told);
+        }
+        let began = look.since.filter(|_| look.condition == condition);
+        let end = until.unwrap_or(now);
+        // Break it: always answer false; nobody then learns that nothing is seen
+        // (`watch::conditions::a_limit_that_lasts_is_told_once_with_its_mend`).
+        let lasts = end.0.saturating_sub(began.unwrap_or(now).0) >= LONG_LIMIT;
+        let news = lasts && !self.limit_told;
+        self.limit_told |= lasts;
+        news
+    }
+
+    /// How the repository itself said it was.
+    fn standing(&self) -> Standing {
+        let said = self.repository.as_ref();
+        said.map_or_else(Standing::default, |(standing, _)| standing.clone())
     }
 
     /// The newest run that was seen.
@@ -121,26 +152,24 @@ pub(super) async fn look(
             .map_or_else(|_| Usage::default(), |it| it.usage())
     };
     let before = usage();
-    let outcome = match &connector {
+    let (report, trouble) = match &connector {
         Ok(connector) => seen(&means, project, &mut watched, &**connector, began).await,
-        Err(reason) => Err(own_fault(reason.clone())),
+        Err(reason) => (None, Some(own_fault(reason.clone()))),
     };
     let usage = usage();
-    let requests = usage.requests.saturating_sub(before.requests);
+    // Break it: count all requests; a worker that merges meanwhile then spends the allowance of the watch
+    // (`connector::limits::what_is_asked_for_a_merge_is_not_counted_as_watching`).
+    let requests = usage.watching.saturating_sub(before.watching);
     let now = means.now().await.unwrap_or(began);
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
     allowance.spend(&means.poll, requests, now);
     let allowed_at = allowance.ready_at(&means.poll);
-    let (report, standing, until) = match outcome {
-        Ok(report) => {
+    let (standing, until) = match trouble {
+        None => {
             watched.failures = 0;
-            let standing = watched
-                .repository
-                .as_ref()
-                .map(|(standing, _)| standing.clone());
-            (Some(report), standing.unwrap_or_default(), None)
+            (watched.standing(), None)
         }
-        Err(trouble) => {
+        Some(trouble) => {
             watched.failures = watched.failures.saturating_add(1);
             let shown = !trouble.transient || watched.failures >= PATIENCE;
             let standing = if shown {
@@ -148,18 +177,20 @@ pub(super) async fn look(
             } else {
                 remembered(&look)
             };
-            (None, standing, trouble.until)
+            (standing, trouble.until)
         }
     };
-    tell(&means, &look, &standing, report.as_ref(), now).await;
+    let told = (&standing, until);
+    tell(&means, &look, &mut watched, told, report.as_ref(), now).await;
     let own: Option<PollSchedule> = project
         .schedule
         .as_deref()
         .and_then(|text| text.parse().ok());
     let shown = Shown {
         busy: watched.memory.is_busy(),
+        // The runs were read: whatever else was not, they are read again as soon as ever.
         condition: if report.is_some() {
-            standing.condition
+            watched.standing().condition
         } else {
             at_least_failing(&standing)
         },
@@ -174,7 +205,7 @@ pub(super) async fn look(
         began,
         now,
         next_at,
-        answered: report.is_some(),
+        answered,
         condition: standing.condition,
         detail: standing.detail,
         mend: standing.mend,
@@ -189,6 +220,28 @@ pub(super) async fn look(
         looked,
         report,
     }
+}
+
+/// How the project stands after a look, and before when it is not to be looked at again.
+fn settled(
+    look: &Look,
+    watched: &mut Watched,
+    outcome: Result<(), Trouble>,
+) -> (Standing, Option<Millis>) {
+    let Err(trouble) = outcome else {
+        watched.failures = 0;
+        let standing = watched.repository.as_ref();
+        let standing = standing.map(|(standing, _)| standing.clone());
+        return (standing.unwrap_or_default(), None);
+    };
+    watched.failures = watched.failures.saturating_add(1);
+    let shown = !trouble.transient || watched.failures >= PATIENCE;
+    let standing = if shown {
+        trouble.standing
+    } else {
+        remembered(look)
+    };
+    (standing, trouble.until)
 }
 
 /// A first failure is not shown yet, but the pace follows it.
@@ -207,17 +260,31 @@ fn remembered(look: &Look) -> Standing {
     }
 }
 
-/// Everything that one look reads and writes.
+/// Everything that one look reads and writes: what the runs said, and what went wrong, which may be both.
 async fn seen(
     means: &Means,
     project: &Project,
     watched: &mut Watched,
     connector: &dyn Connector,
     now: Millis,
-) -> Result<PollReport, Trouble> {
+) -> (Option<PollReport>, Option<Trouble>) {
+    let mut report = None;
+    // Break it: give no report where there is trouble; what the runs said of themselves is then never told
+    // (`watch::conditions::what_the_runs_said_is_told_though_the_workflows_do_not_answer`).
+    let read = read(means, project, watched, connector, now, &mut report).await;
+    (report, read.err())
+}
+
+async fn read(
+    means: &Means,
+    project: &Project,
+    watched: &mut Watched,
+    connector: &dyn Connector,
+    now: Millis,
+    report: &mut Option<PollReport>,
+) -> Result<(), Trouble> {
     let base = base(project, watched).map_err(own_fault)?;
-    let due =
-        |at: Option<Millis>, every: i64| at.is_none_or(|at| now.0.saturating_sub(at.0) >= every);
+    let due = |at: Option<Millis>, every| at.is_none_or(|at| is_due(at, every, now));
     if due(
         watched.repository.as_ref().map(|(_, at)| *at),
         REPOSITORY_EVERY,
@@ -227,17 +294,28 @@ async fn seen(
         watched.repository = Some((of_repository(project, &view), now));
     }
     if project.watch == WatchMode::Health {
-        return Ok(PollReport::default());
+        *report = Some(PollReport::default());
+        return Ok(());
     }
-    let report = runs(means, project, watched, (connector, &base), now).await?;
-    watched.scheduled.extend(&report.scheduled);
+    let polled = runs(means, project, watched, (connector, &base), now).await?;
+    keep_newest(&mut watched.scheduled, &polled.scheduled);
+    let unanswered = polled.unanswered.clone();
+    *report = Some(polled);
     if due(watched.workflows_at, WORKFLOWS_EVERY) {
         silence::look(means, project, watched, connector, &base, now)
             .await
             .map_err(|error| of_watch(project, &error))?;
         watched.workflows_at = Some(now);
     }
-    Ok(report)
+    unanswered.map_or(Ok(()), |error| Err(trouble(project, &error)))
+}
+
+/// An old run that is seen late takes no newer one's place.
+fn keep_newest(known: &mut BTreeMap<u64, Millis>, seen: &BTreeMap<u64, Millis>) {
+    for (workflow, at) in seen {
+        let newest = known.entry(*workflow).or_insert(*at);
+        *newest = (*newest).max(*at);
+    }
 }
 
 async fn runs(
@@ -341,7 +419,8 @@ fn of_watch(project: &Project, error: &WatchError) -> Trouble {
 async fn tell(
     means: &Means,
     look: &Look,
-    standing: &Standing,
+    watched: &mut Watched,
+    (standing, until): (&Standing, Option<Millis>),
     report: Option<&PollReport>,
     now: Millis,
 ) {
@@ -353,13 +432,16 @@ async fn tell(
     let mut messages: Vec<(&'static str, String)> = remarks
         .map(|remark| ("watch-remark", format!("{}: {remark}", project.full_name)))
         .collect();
-    if standing.condition != look.condition {
+    let changed = standing.condition != look.condition;
+    let lasting = watched.tell_of_limit(standing.condition, until, look, now);
+    if changed || lasting {
         messages.push(("condition-changed", in_words(project, standing)));
     }
     for (kind, text) in messages {
         tracing::warn!(project = %project.id, "{text}");
-        // A limit passes by itself and comes back; the list of projects shows it.
-        let quiet = [standing.condition, look.condition].contains(&Condition::Limited);
+        // A limit passes by itself and comes back; the list of projects shows it. One that lasts keeps failures from being seen.
+        let limit = [standing.condition, look.condition].contains(&Condition::Limited);
+        let quiet = limit && !lasting;
         let told = if kind == "condition-changed" && quiet {
             let event = AuditEvent { kind, detail: text };
             let organisation = &project.organisation;
@@ -395,4 +477,18 @@ fn in_words(project: &Project, standing: &Standing) -> String {
         .as_deref()
         .map_or_else(String::new, |mend| format!("; {mend}"));
     format!("{name} is {}: {detail}{mend}", condition.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_scheduled_run_that_is_seen_late_takes_no_newer_ones_place() {
+        let mut known = BTreeMap::from([(1, Millis(50)), (2, Millis(50))]);
+        let seen = BTreeMap::from([(1, Millis(40)), (2, Millis(60)), (3, Millis(10))]);
+        keep_newest(&mut known, &seen);
+        let newest = BTreeMap::from([(1, Millis(50)), (2, Millis(60)), (3, Millis(10))]);
+        assert_eq!(known, newest);
+    }
 }

@@ -82,7 +82,8 @@ fn coming(record: &IncidentRecord, step: &Step) -> String {
         }
         Step::CleanUp => "Next, the pull request is closed and its branch deleted.".to_owned(),
         Step::LetGo => {
-            "Its evidence was kept as long as the configuration says; next, it is let go.".to_owned()
+            "Its evidence was kept as long as the configuration says; next, it is let go."
+                .to_owned()
         }
         Step::Close { detail, .. } => format!("Next, it is closed: {detail}."),
         Step::AwaitRecovery => format!(

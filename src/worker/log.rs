@@ -16,7 +16,7 @@ const HEARTBEAT_MILLIS: i64 = 3_600_000;
 /// Earlier events that are logged in one transaction.
 const AT_ONCE: u32 = 200;
 /// Pause after a refusal: it is said again from time to time, since nothing is signed meanwhile.
-const AFTER_REFUSAL: Duration = Duration::from_secs(60);
+const AFTER_REFUSAL: Duration = Duration::from_mins(1);
 
 /// Keeps the log until it is told to stop.
 pub async fn keep_log(engine: Arc<Engine>, stop: CancellationToken) {

@@ -6,6 +6,7 @@ mod evidence;
 mod history;
 mod rows;
 mod stages;
+mod stream;
 
 use caretaker::attest::chain::{Rule as ChainRule, Verdict};
 use caretaker::audit::{ChainRecord, KeptEvidence, LedgerRow, Report, Rule, StoredLedger, verify};

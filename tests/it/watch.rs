@@ -4,6 +4,7 @@ mod classification;
 mod conditions;
 mod hooked;
 mod leases;
+mod odd_runs;
 mod pace;
 mod polling;
 mod provider;

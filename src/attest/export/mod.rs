@@ -164,10 +164,7 @@ impl Chain<'_> {
                         exports.push(told.export(&statement)?);
                     }
                 }
-                Event::Proposal(_)
-                | Event::Approval(_)
-                | Event::Escalation(_)
-                | Event::Gap(_) => {}
+                Event::Proposal(_) | Event::Approval(_) | Event::Escalation(_) | Event::Gap(_) => {}
             }
         }
         Ok(exports)

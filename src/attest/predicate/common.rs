@@ -117,7 +117,11 @@ impl EvidenceBlock {
                 problem: format!("must be {role}"),
             });
         }
-        require(self.occurred_at.0 >= 0, "document.occurred_at", "before 1970")
+        require(
+            self.occurred_at.0 >= 0,
+            "document.occurred_at",
+            "before 1970",
+        )
     }
 }
 

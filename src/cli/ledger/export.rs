@@ -1,12 +1,11 @@
 //! `caretaker ledger export`.
 
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 
+use super::super::files::replace;
 use super::super::installation::Installation;
 use super::super::runtime::block_on;
 use super::super::{Verdict, print};
@@ -40,7 +39,7 @@ pub(super) fn run(
     let Some((bytes, checkpoint)) = exported else {
         return Ok(Verdict::Refused);
     };
-    replace(&arguments.output, &bytes)?;
+    replace("the bundle", &arguments.output, &bytes)?;
     let head = checkpoint.claimed().head();
     print(&format!(
         "wrote {}: {} bytes, under the checkpoint of {} leaves; verify it with `caretaker verify {0} --trust-root FILE`",
@@ -140,32 +139,4 @@ async fn consistency(
     }
     let proof = scoped.log_proof(&ProofPlan::consistency(old, new)?).await?;
     Ok(vec![(old, new, proof)])
-}
-
-/// Whole or not at all.
-fn replace(output: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let writing = || {
-        format!(
-            "writing the bundle to {} (in a folder that is there and may be written)",
-            output.display()
-        )
-    };
-    let replaceable = std::fs::symlink_metadata(output).map_or(true, |found| found.is_file());
-    anyhow::ensure!(
-        replaceable,
-        "writing the bundle to {}: there is something that is no ordinary file; name another file",
-        output.display()
-    );
-    let folder = match output.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::Builder::new()
-        .permissions(std::fs::Permissions::from_mode(0o644))
-        .tempfile_in(folder)
-        .with_context(writing)?;
-    file.write_all(bytes).with_context(writing)?;
-    file.as_file().sync_all().with_context(writing)?;
-    file.persist(output).with_context(writing)?;
-    Ok(())
 }

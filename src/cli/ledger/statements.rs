@@ -88,7 +88,9 @@ fn document(
         trust.newest(),
         SystemClock.now(),
     )
-    .context("signing an export needs the role's key; with --unsigned, bare statements are written")?;
+    .context(
+        "signing an export needs the role's key; with --unsigned, bare statements are written",
+    )?;
     Ok(signer.sign_export(export)?.to_bytes()?)
 }
 

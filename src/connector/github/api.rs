@@ -33,6 +33,9 @@ pub(super) struct Api {
     errand: Errand,
 }
 
+/// Longest tag of an answer that is sent back, in bytes. Servers refuse headers that are longer than some thousands.
+const TAG_LIMIT: usize = 1_024;
+
 /// A value that may have been read before.
 pub(super) struct Watched<T> {
     pub(super) value: Arc<T>,
@@ -145,7 +148,8 @@ impl Api {
         }
         let (value, weight) = understand(&answer)?;
         let value = Arc::new(value);
-        if let (Some(key), Some(etag)) = (key, answer.header("etag")) {
+        let etag = answer.header("etag").filter(|tag| tag.len() <= TAG_LIMIT);
+        if let (Some(key), Some(etag)) = (key, etag) {
             let kept = Kept {
                 etag: etag.to_owned(),
                 value: Arc::<T>::clone(&value),

@@ -95,6 +95,7 @@ pub(super) struct Caller {
     allowance: Arc<Allowance>,
     deadline: Duration,
     requests: AtomicU64,
+    watching: AtomicU64,
     unchanged: AtomicU64,
     repeated: AtomicU64,
 }
@@ -115,6 +116,7 @@ impl Caller {
             credential,
             deadline,
             requests: AtomicU64::new(0),
+            watching: AtomicU64::new(0),
             unchanged: AtomicU64::new(0),
             repeated: AtomicU64::new(0),
         }
@@ -158,6 +160,7 @@ impl Caller {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Usage {
             requests: count(&self.requests),
+            watching: count(&self.watching),
             unchanged: count(&self.unchanged),
             repeated: count(&self.repeated),
             limit,
@@ -207,6 +210,9 @@ impl Caller {
                 }
                 // Not modified since nothing: once more, without any condition.
                 StatusCode::NOT_MODIFIED if known.is_none() && conditional => conditional = false,
+                // Break it: leave this out; a tag that the server does not take back then refuses every later look
+                // (`connector::unchanged::a_tag_that_the_server_does_not_take_back_is_left_out`).
+                status if known.is_some() && may_mean_the_condition(status) => conditional = false,
                 _ => return Ok(Read { answer, key, known }),
             }
         }
@@ -366,6 +372,9 @@ impl Caller {
             .admit(self.client.now(), request.errand, Cost::of(request.method))
             .map_err(Unanswered::Limited)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
+        if request.errand == Errand::Watch {
+            self.watching.fetch_add(1, Ordering::Relaxed);
+        }
         let outgoing = Outgoing {
             method: request.method,
             address: &format!("{}{}", self.base, request.path),
@@ -409,6 +418,19 @@ impl Caller {
             Err(Unanswered::Broken(Broken::Off(reason)))
         })
     }
+}
+
+/// Whether a refusal may be about the condition, and not about what was asked for: a tag may be too long for the server that
+/// gave it.
+fn may_mean_the_condition(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_REQUEST
+            | StatusCode::PRECONDITION_FAILED
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::URI_TOO_LONG
+            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+    )
 }
 
 /// What [`Caller::open`] was answered with.

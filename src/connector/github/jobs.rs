@@ -1,6 +1,6 @@
 //! The jobs of a run.
 
-use super::answer::decoded;
+use super::answer::decoded_leniently;
 use super::api::{Api, endless, more_may_follow, page_tail};
 use super::transport::Answer;
 use super::wire::{self, Item};
@@ -45,7 +45,7 @@ pub(super) async fn jobs(
 }
 
 fn understood(action: &str, answer: &Answer) -> Result<(JobsPage, usize), ConnectorError> {
-    let found: wire::Jobs = decoded(action, &answer.body)?;
+    let found: wire::Jobs = decoded_leniently(action, &answer.body)?;
     let more = more_may_follow(answer, found.jobs.len());
     let mut jobs = Vec::with_capacity(found.jobs.len());
     for item in found.jobs {

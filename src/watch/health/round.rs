@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::judge::{BODY_BYTES, REDIRECTS, judge};
@@ -78,9 +78,9 @@ pub async fn round(watch: &HealthWatch, now: Millis) -> Result<Vec<Checked>, Hea
     watch.plan(now).await?;
     let name = watch.name()?;
     let mut done = Vec::new();
-    let mut tasks = JoinSet::new();
-    while watch.start(&name, &mut tasks, now).await? > 0 {
-        while let Some(checked) = tasks.join_next().await {
+    let mut running = Running::default();
+    while watch.start(&name, &mut running, now).await? > 0 {
+        while let Some(checked) = running.tasks.join_next().await {
             done.extend(checked.ok().flatten());
         }
     }
@@ -116,21 +116,23 @@ pub async fn run(watch: HealthWatch, stop: CancellationToken) {
 #[derive(Default)]
 struct Running {
     tasks: JoinSet<Option<Checked>>,
-    /// The names under which it claimed what may still be under way.
-    names: Vec<String>,
+    /// The name under which each of them was claimed.
+    names: BTreeMap<Id, String>,
     /// When new checks were last looked for, and whether there were any to make at all.
     planned: Option<(Millis, bool)>,
 }
 
 impl Running {
     async fn tick(&mut self, watch: &HealthWatch) -> Result<(), HealthWatchError> {
-        while let Some(ended) = self.tasks.try_join_next() {
-            if let Err(error) = ended {
-                tracing::error!(%error, "a health check broke off");
-            }
-        }
-        if self.tasks.is_empty() {
-            self.names.clear();
+        while let Some(ended) = self.tasks.try_join_next_with_id() {
+            let task = ended.map_or_else(
+                |error| {
+                    tracing::error!(%error, "a health check broke off");
+                    error.id()
+                },
+                |(task, _)| task,
+            );
+            self.names.remove(&task);
         }
         let now = watch.store.now().await?;
         let fresh = |at: Millis| (0..PLAN_EVERY).contains(&now.0.saturating_sub(at.0));
@@ -143,9 +145,7 @@ impl Running {
         }
         if any {
             let name = watch.name()?;
-            if watch.start(&name, &mut self.tasks, now).await? > 0 {
-                self.names.push(name);
-            }
+            watch.start(&name, self, now).await?;
         }
         Ok(())
     }
@@ -153,7 +153,8 @@ impl Running {
     /// Drops what is under way and gives it back, so that whoever comes next need not wait for the claims to end.
     async fn end(&mut self, watch: &HealthWatch) {
         self.tasks.shutdown().await;
-        for name in &self.names {
+        let names: BTreeSet<&String> = self.names.values().collect();
+        for name in names {
             if let Err(error) = watch.store.give_back_health(name).await {
                 tracing::warn!(%error, "health checks cannot be given back; their claims end by themselves");
             }
@@ -213,10 +214,10 @@ impl HealthWatch {
     async fn start(
         &self,
         name: &str,
-        tasks: &mut JoinSet<Option<Checked>>,
+        running: &mut Running,
         now: Millis,
     ) -> Result<usize, StoreError> {
-        let room = AT_ONCE.saturating_sub(tasks.len());
+        let room = AT_ONCE.saturating_sub(running.tasks.len());
         if room == 0 {
             return Ok(0);
         }
@@ -224,7 +225,9 @@ impl HealthWatch {
         let count = claims.len();
         for claim in claims {
             let watch = self.clone();
-            tasks.spawn(async move { watch.perform(claim, now).await });
+            let check = async move { watch.perform(claim, now).await };
+            let task = running.tasks.spawn(check).id();
+            running.names.insert(task, name.to_owned());
         }
         Ok(count)
     }

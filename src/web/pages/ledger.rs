@@ -29,6 +29,8 @@ struct LedgerPage {
     /// What signed gaps admit to be gone.
     gone: Vec<(u64, Shown)>,
     drafted: u64,
+    /// Whether there is a bundle to download.
+    exportable: bool,
 }
 
 /// One row as it is stored, and the verdict on it.
@@ -112,6 +114,7 @@ fn view(state: &WebState, ledger: &StoredLedger, now: Millis) -> LedgerPage {
         failures: failures.collect(),
         gone: gone.collect(),
         drafted: ledger.drafted,
+        exportable: report.verdict == crate::attest::chain::Verdict::Valid,
     }
 }
 

@@ -56,10 +56,7 @@ fn kept_long_enough(work: &Work<'_>) -> Option<u32> {
 
 /// What the incident has in the evidence store, as gaps name it.
 async fn documents(work: &Work<'_>) -> Result<Vec<GoneEvidence>, StepError> {
-    let scoped = work
-        .engine
-        .store
-        .within(&work.snapshot.organisation);
+    let scoped = work.engine.store.within(&work.snapshot.organisation);
     let own = scoped.evidence_of(&work.snapshot.incident).await;
     let own = own.map_err(|error| unread(&error))?;
     own.iter()

@@ -33,7 +33,9 @@ pub(super) async fn check(work: Work<'_>, seq: u64, statement: &[u8]) -> Result<
         Event::PolicyDecision(decision) => decided(&work, decision).await,
         Event::Approval(approval) => answered(&work, approval).await,
         Event::Execution(execution) => executed(&work, execution).await,
-        Event::Gap(gap) => let_go::objection(&work, gap).await?.map_or(Ok(()), |why| demand(false, why)),
+        Event::Gap(gap) => let_go::objection(&work, gap)
+            .await?
+            .map_or(Ok(()), |why| demand(false, why)),
         Event::Escalation(_) => Ok(()),
     }
 }

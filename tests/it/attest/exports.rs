@@ -152,8 +152,14 @@ fn somebody_elses_merge_and_a_free_change() {
     assert_eq!(
         levels(&ledger),
         [
-            json!(["ORG_SOURCE_CARETAKER_NOT_DENIED", "ORG_SOURCE_CARETAKER_FREE"]),
-            json!(["ORG_SOURCE_CARETAKER_RECONCILED", "ORG_SOURCE_CARETAKER_FREE"]),
+            json!([
+                "ORG_SOURCE_CARETAKER_NOT_DENIED",
+                "ORG_SOURCE_CARETAKER_FREE"
+            ]),
+            json!([
+                "ORG_SOURCE_CARETAKER_RECONCILED",
+                "ORG_SOURCE_CARETAKER_FREE"
+            ]),
         ]
     );
     outside.execute(|execution| {

@@ -91,10 +91,7 @@ fn every_digest_of_every_subject_counts() {
             one["subject"].as_array_mut().unwrap().remove(index);
             bent.push(one);
             let mut one = value.clone();
-            one["subject"]
-                .as_array_mut()
-                .unwrap()
-                .push(subject.clone());
+            one["subject"].as_array_mut().unwrap().push(subject.clone());
             bent.push(one);
         }
         for bent in bent {
@@ -118,7 +115,11 @@ fn a_kind_counts_under_its_role_only() {
             let envelope = Envelope::parse(&forged).unwrap();
             match authenticate(&ledger.trust, &envelope) {
                 Ok(attested) => {
-                    assert_eq!((attested.role(), role), (kind.role(), kind.role()), "{kind}");
+                    assert_eq!(
+                        (attested.role(), role),
+                        (kind.role(), kind.role()),
+                        "{kind}"
+                    );
                 }
                 Err(refusal) => {
                     assert_eq!(refusal.rule, Rule::Role, "{kind} under the {role}'s key");
@@ -143,7 +144,11 @@ fn what_is_of_no_incident_has_no_place_in_a_chain() {
     ];
     for statement in examples() {
         let kind = statement.predicate_type();
-        assert_eq!(statement.as_event().is_some(), chain.contains(&kind), "{kind}");
+        assert_eq!(
+            statement.as_event().is_some(),
+            chain.contains(&kind),
+            "{kind}"
+        );
         if chain.contains(&kind) {
             continue;
         }
@@ -194,7 +199,10 @@ fn a_score_answers_what_its_thresholds_say() {
     for made in wrong {
         assert_eq!(refused(made), "answer");
     }
-    assert_eq!(refused(scored(|s| s.score_micro = Some(1_000_001))), "score_micro");
+    assert_eq!(
+        refused(scored(|s| s.score_micro = Some(1_000_001))),
+        "score_micro"
+    );
     assert_eq!(
         refused(scored(|s| s.hard_threshold_micro = 500_001)),
         "hard_threshold_micro"
@@ -228,7 +236,9 @@ fn organisation_events_do_not_contradict_themselves() {
     let version = |bend: fn(&mut PolicyVersion)| {
         let mut event = policy_version();
         bend(&mut event);
-        refused(Statement::organisation(OrganisationEvent::PolicyVersion(Box::new(event))))
+        refused(Statement::organisation(OrganisationEvent::PolicyVersion(
+            Box::new(event),
+        )))
     };
     assert_eq!(version(|e| e.event.project = None), "event.project");
     assert_eq!(version(|e| e.previous = None), "previous");
@@ -240,7 +250,9 @@ fn organisation_events_do_not_contradict_themselves() {
     let lifted = |bend: fn(&mut Unfreeze)| {
         let mut event = unfreeze();
         bend(&mut event);
-        refused(Statement::organisation(OrganisationEvent::Unfreeze(Box::new(event))))
+        refused(Statement::organisation(OrganisationEvent::Unfreeze(
+            Box::new(event),
+        )))
     };
     assert_eq!(lifted(|e| e.event.project = None), "event.project");
     assert_eq!(lifted(|e| e.incident = None), "incident");
@@ -249,7 +261,9 @@ fn organisation_events_do_not_contradict_themselves() {
     let broken = |bend: fn(&mut BreakGlass)| {
         let mut event = break_glass();
         bend(&mut event);
-        refused(Statement::organisation(OrganisationEvent::BreakGlass(Box::new(event))))
+        refused(Statement::organisation(OrganisationEvent::BreakGlass(
+            Box::new(event),
+        )))
     };
     assert_eq!(broken(|e| e.event.project = None), "event.project");
     assert_eq!(
@@ -276,7 +290,9 @@ fn organisation_events_do_not_contradict_themselves() {
     let enrolled = |bend: fn(&mut Enrolment)| {
         let mut event = enrolment();
         bend(&mut event);
-        refused(Statement::organisation(OrganisationEvent::Enrolment(Box::new(event))))
+        refused(Statement::organisation(OrganisationEvent::Enrolment(
+            Box::new(event),
+        )))
     };
     assert_eq!(enrolled(|e| e.principal = Text::default()), "principal");
     assert_eq!(
@@ -284,10 +300,7 @@ fn organisation_events_do_not_contradict_themselves() {
         "credential.method"
     );
     assert_eq!(enrolled(|e| e.until = Some(e.from)), "until");
-    assert_eq!(
-        enrolled(|e| e.action = EnrolmentAction::Withdraw),
-        "until"
-    );
+    assert_eq!(enrolled(|e| e.action = EnrolmentAction::Withdraw), "until");
     assert_eq!(
         enrolled(|e| (e.action, e.until) = (EnrolmentAction::Withdraw, None)),
         "reason"
@@ -303,7 +316,9 @@ fn a_gap_of_the_first_days_is_still_read() {
     let mut ledger = Ledger::new();
     ledger.admit_gap();
     let payload = String::from_utf8(payload_of(&ledger.envelopes[0])).unwrap();
-    assert!(payload.contains(r#""detail":"the raw log is gone","evidence":[{"kind":"log","sha256":"#));
+    assert!(
+        payload.contains(r#""detail":"the raw log is gone","evidence":[{"kind":"log","sha256":"#)
+    );
     assert!(!payload.contains("reason") && !payload.contains("signed_as"));
     ledger.assert_valid();
 }

@@ -86,7 +86,11 @@ fn every_example_fits_its_schema() {
     let envelopes = validator("envelope");
     let ledger = Ledger::merged();
     for stored in ledger.envelopes.iter().chain(&ledger.documents[..3]) {
-        assert_fits(&envelopes, &serde_json::from_slice(stored).unwrap(), "envelope");
+        assert_fits(
+            &envelopes,
+            &serde_json::from_slice(stored).unwrap(),
+            "envelope",
+        );
     }
     let root: Value = serde_json::from_slice(&trust_root().to_bytes().unwrap()).unwrap();
     assert_fits(&envelopes, &root, "signed trust root");
@@ -188,7 +192,10 @@ fn schema_and_reader_refuse_the_same() {
                 assert!(fits, "{kind}: the schema refuses what is read: {what}");
             } else if shape_alone(&read) {
                 counted.1 += 1;
-                assert!(!fits, "{kind}: the schema takes what is refused: {what}: {read:?}");
+                assert!(
+                    !fits,
+                    "{kind}: the schema takes what is refused: {what}: {read:?}"
+                );
             }
         }
     }

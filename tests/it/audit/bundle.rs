@@ -69,7 +69,9 @@ impl Log {
     fn append(&mut self, leaf: &[u8]) -> u64 {
         let index = self.tree.size();
         let nodes = &mut self.nodes;
-        let complete = |node, hash| drop(nodes.insert(node, hash));
+        let complete = |node, hash| {
+            nodes.insert(node, hash);
+        };
         self.tree
             .append_with(TreeHash::of_leaf(leaf), complete)
             .unwrap();

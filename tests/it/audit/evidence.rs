@@ -30,12 +30,7 @@ fn evidence_that_is_gone_is_noticed() {
         documents.remove(lost);
         let mut stored = stored(&ledger, Stage::Resolved);
         stored.evidence = kept(&documents);
-        let words = assert_failed(
-            &ledger,
-            &stored,
-            Verdict::CannotVerify,
-            (0, Rule::Evidence),
-        );
+        let words = assert_failed(&ledger, &stored, Verdict::CannotVerify, (0, Rule::Evidence));
         assert_eq!(
             words,
             format!(
@@ -44,7 +39,11 @@ fn evidence_that_is_gone_is_noticed() {
         );
         // The other events stay what they are.
         let report = checked(&ledger, &stored);
-        assert!(report.events[1..].iter().all(|event| event.verdict == Verdict::Valid));
+        assert!(
+            report.events[1..]
+                .iter()
+                .all(|event| event.verdict == Verdict::Valid)
+        );
     }
 }
 
@@ -56,7 +55,10 @@ fn evidence_with_other_bytes_is_invalid() {
         .evidence
         .add(digest("the green run").sha256, b"a greener run");
     let words = assert_failed(&ledger, &stored, Verdict::Invalid, (0, Rule::Evidence));
-    assert!(words.ends_with("found other bytes under that digest"), "{words}");
+    assert!(
+        words.ends_with("found other bytes under that digest"),
+        "{words}"
+    );
 }
 
 #[test]

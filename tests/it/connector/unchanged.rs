@@ -268,3 +268,35 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn a_tag_that_the_server_does_not_take_back_is_left_out() {
+    for status in [400, 412, 413, 431] {
+        let provider = Provider::start(move |asked| {
+            if asked.all("if-none-match").is_empty() {
+                with_headers(200, &[("etag", "\"one\"")], &runs(1))
+            } else {
+                json(status, &json!({"message": "too large"}))
+            }
+        })
+        .await;
+        let connector = provider.connector();
+        for _ in 0..2 {
+            assert_eq!(connector.runs(1).await.unwrap().runs[0].id, 1, "{status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tag_that_is_longer_than_headers_may_be_is_not_kept() {
+    let tag = format!("\"{}\"", "e".repeat(60_000));
+    let provider = Provider::start(move |asked| {
+        assert!(asked.all("if-none-match").is_empty());
+        with_headers(200, &[("etag", tag.as_str())], &runs(1))
+    })
+    .await;
+    let connector = provider.connector();
+    for _ in 0..2 {
+        assert_eq!(connector.runs(1).await.unwrap().runs[0].id, 1);
+    }
+}

@@ -383,10 +383,10 @@ on_both! {
         assert_eq!(world.history().await, ["health-trouble"]);
         world.connectors.open.store(true, Ordering::SeqCst);
         let store = world.engine.store.clone();
-        store.set_project_state(&world.project, ProjectState::Paused).await.unwrap();
+        store.set_project_state(&world.project, ProjectState::Paused, NOW).await.unwrap();
         assert_eq!(world.minute().await, []);
         assert_eq!(world.endpoint.requests(), Vec::<String>::new());
-        store.set_project_state(&world.project, ProjectState::Confirmed).await.unwrap();
+        store.set_project_state(&world.project, ProjectState::Confirmed, NOW).await.unwrap();
         assert_eq!(world.minute().await.len(), 1);
     }
 

@@ -12,15 +12,15 @@ use caretaker::watch::{Memory, PollReport, WatchError, poll};
 use super::provider::{Book, Provider, job, project, run};
 
 /// A provider, a store and the process that polls.
-struct Bench {
-    provider: Provider,
-    book: Book,
-    memory: Memory,
+pub(super) struct Bench {
+    pub(super) provider: Provider,
+    pub(super) book: Book,
+    pub(super) memory: Memory,
     ids: AtomicU8,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             provider: Provider::new(),
             book: Book::default(),
@@ -29,7 +29,7 @@ impl Bench {
         }
     }
 
-    async fn try_poll(&mut self) -> Result<PollReport, WatchError> {
+    pub(super) async fn try_poll(&mut self) -> Result<PollReport, WatchError> {
         let new_id = || {
             Ok(IncidentId::new(
                 Millis(9),
@@ -48,34 +48,34 @@ impl Bench {
         .await
     }
 
-    async fn poll(&mut self) -> PollReport {
+    pub(super) async fn poll(&mut self) -> PollReport {
         self.try_poll().await.unwrap()
     }
 
-    fn fails(&self, id: u64) {
+    pub(super) fn fails(&self, id: u64) {
         self.provider
             .put(run(id, "failure"), &[job("test", "failure", 3)]);
     }
 
-    fn succeeds(&self, id: u64) {
+    pub(super) fn succeeds(&self, id: u64) {
         self.provider
             .put(run(id, "success"), &[job("test", "success", 3)]);
     }
 
-    fn observed_runs(&self) -> Vec<u64> {
+    pub(super) fn observed_runs(&self) -> Vec<u64> {
         let failures = self.book.failures.lock().unwrap();
         failures.iter().map(|failure| failure.run_id).collect()
     }
 }
 
-fn refused() -> ConnectorError {
+pub(super) fn refused() -> ConnectorError {
     ConnectorError::Refused {
         action: "reading the jobs".to_owned(),
         reason: "gone wrong".to_owned(),
     }
 }
 
-fn unreachable() -> ConnectorError {
+pub(super) fn unreachable() -> ConnectorError {
     ConnectorError::Unreachable {
         action: "reading the jobs".to_owned(),
         address: "memory".to_owned(),

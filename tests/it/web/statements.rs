@@ -50,7 +50,10 @@ impl Story<'_> {
                 id: Label::new("scripted").unwrap(),
                 model: None,
             },
-            context_manifest: Envelope::parse(&self.manifest().bytes).unwrap().digest().into(),
+            context_manifest: Envelope::parse(&self.manifest().bytes)
+                .unwrap()
+                .digest()
+                .into(),
             tests: List::default(),
             intent_document: Some(of(&self.project.intent)),
             class: Some(signed_class),

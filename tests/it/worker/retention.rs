@@ -114,7 +114,12 @@ async fn a_gap_written_into_the_database_is_not_signed() {
     assert_eq!(world.snapshot().await.ledger.appended, 4);
     let report = world.verify().await;
     assert_eq!(report.verdict, Verdict::CannotVerify);
-    assert!(report.failures.iter().any(|failure| failure.rule == Rule::Drafts));
+    assert!(
+        report
+            .failures
+            .iter()
+            .any(|failure| failure.rule == Rule::Drafts)
+    );
     assert!(documents(&world).await > 8);
 }
 

@@ -171,7 +171,7 @@ async fn rewrite(world: &World, pool: &SqlitePool, change: impl FnOnce(&mut Cons
     };
     let new = record.digest();
     store
-        .keep_evidence(organisation, &new, &document)
+        .keep_evidence(organisation, &new, &document, world.clock.now())
         .await
         .unwrap();
     sqlx::query("UPDATE fact SET body = replace(body, $1, $2) WHERE kind = 'consumed'")
