@@ -164,19 +164,7 @@ pub(super) async fn look(
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
     allowance.spend(&means.poll, requests, now);
     let allowed_at = allowance.ready_at(&means.poll);
-    let (standing, until) = match trouble {
-        None => {
-            watched.failures = 0;
-            (watched.standing(), None)
-        }
-        Some(trouble) => {
-            watched.failures = watched.failures.saturating_add(1);
-            let shown = !trouble.transient || watched.failures >= PATIENCE;
-            let standing = if shown {
-                trouble.standing
-            } else {
-                remembered(&look)
-            };
+    let (standing, until) = settled(&look, &mut watched, trouble);
             (standing, trouble.until)
         }
     };
@@ -226,13 +214,11 @@ pub(super) async fn look(
 fn settled(
     look: &Look,
     watched: &mut Watched,
-    outcome: Result<(), Trouble>,
+    trouble: Option<Trouble>,
 ) -> (Standing, Option<Millis>) {
-    let Err(trouble) = outcome else {
+    let Some(trouble) = trouble else {
         watched.failures = 0;
-        let standing = watched.repository.as_ref();
-        let standing = standing.map(|(standing, _)| standing.clone());
-        return (standing.unwrap_or_default(), None);
+        return (watched.standing(), None);
     };
     watched.failures = watched.failures.saturating_add(1);
     let shown = !trouble.transient || watched.failures >= PATIENCE;

@@ -66,6 +66,7 @@ fn every_kind_of_statement_belongs_to_one_role_and_only_its_signer_signs_it() {
         })),
         Event::Gap(Box::new(Gap {
             event: ledger.block(Role::Executor),
+            reason: None,
             detail: text("lost"),
             evidence: List::default(),
         })),
