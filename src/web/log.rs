@@ -63,8 +63,8 @@ pub(super) async fn bundle(State(state): State<WebState>, part: Part) -> Result<
     if covered.len() < ledger.rows.len() || covered.iter().any(|(_, place)| *place >= size) {
         return Err(Refusal::NotLogged);
     }
-    let documents = report.documents();
-    let mut contents = scoped.bundle(&ledger, &documents, &checkpoint).await?;
+    let documents = ledger.evidence.documents();
+    let mut contents = scoped.bundle(&ledger, documents, &checkpoint).await?;
     for root in state.trust.versions() {
         let bytes = root.to_bytes().map_err(|_| Refusal::Unreadable)?;
         contents.trust_roots.push((root.document().version, bytes));
