@@ -165,9 +165,6 @@ pub(super) async fn look(
     allowance.spend(&means.poll, requests, now);
     let allowed_at = allowance.ready_at(&means.poll);
     let (standing, until) = settled(&look, &mut watched, trouble);
-            (standing, trouble.until)
-        }
-    };
     let told = (&standing, until);
     tell(&means, &look, &mut watched, told, report.as_ref(), now).await;
     let own: Option<PollSchedule> = project
