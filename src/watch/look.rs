@@ -366,7 +366,8 @@ async fn tell(
     report: Option<&PollReport>,
     now: Millis,
 ) {
-    let project = &look.project;
+    let (project, store) = (&look.project, &means.store);
+    let organisation = &project.organisation;
     for incident in report.into_iter().flat_map(|report| &report.opened) {
         tracing::info!(project = %project.id, %incident, "a failure became an incident");
     }
@@ -383,14 +384,10 @@ async fn tell(
         let quiet = [standing.condition, look.condition].contains(&Condition::Limited);
         let told = if kind == "condition-changed" && quiet {
             let event = AuditEvent { kind, detail: text };
-            let organisation = &project.organisation;
-            let store = &means.store;
             store
                 .record(organisation, None, Some(&project.id), &event, now)
                 .await
         } else {
-            let organisation = &project.organisation;
-            let store = &means.store;
             store
                 .tell_of_project(organisation, &project.id, kind, &text, now)
                 .await
