@@ -130,8 +130,7 @@ pub(super) async fn look(
         Err(reason) => Err(own_fault(reason.clone())),
     };
     let usage = usage();
-    // Break it: count all requests; a worker that merges meanwhile then spends the allowance of the watch
-    // (`connector::limits::what_is_asked_for_a_merge_is_not_counted_as_watching`).
+    // A worker may merge through the same connector meanwhile, which is not for the watch to pay.
     let requests = usage.watching.saturating_sub(before.watching);
     let now = means.now().await.unwrap_or(began);
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
