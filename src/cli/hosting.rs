@@ -109,7 +109,7 @@ impl Hosting {
             (_, Some(Ok((_, tokens)))) => Some(tokens),
             _ => None,
         };
-        token_source(read.text(), app, target).map_err(|error| error.to_string())
+        token_source(read, app, target).map_err(|error| error.to_string())
     }
 
     /// The credential of a repository: the token in this environment variable, or else the configured App's installation there.

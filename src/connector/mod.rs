@@ -121,7 +121,7 @@ pub struct GitRemote {
     pub token: Option<SecretString>,
 }
 
-/// One completed run of a workflow, or one of its jobs, as observed.
+/// One run of a workflow, under way or completed, as observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunView {
     /// Provider's number of the run.
@@ -159,8 +159,6 @@ pub struct RunView {
 pub struct RunsPage {
     /// Newest first; empty is the end.
     pub runs: Arc<[RunView]>,
-    /// The provider says that nothing has changed since this page was last read.
-    pub unchanged: bool,
     /// Runs on this page that cannot be judged, each in words, with its number where it has one; at most ten.
     pub left_out: Arc<[String]>,
 }
@@ -208,6 +206,11 @@ pub enum Condition {
 }
 
 impl Condition {
+    /// Whether it may end without anyone doing anything.
+    pub const fn passes_by_itself(self) -> bool {
+        matches!(self, Self::Limited | Self::Unreachable | Self::Failing)
+    }
+
     /// The word used in tables, pages and JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -228,16 +231,15 @@ impl Condition {
 
 /// What calls to the provider have cost so far, and what is left. Counts are since this process began.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Usage {
     /// Requests sent for this repository.
     pub requests: u64,
     /// Those of them that looked whether anything happened, and what; the others belong to a proposal or a merge.
-    #[serde(default)]
     pub watching: u64,
     /// Those of them that were answered with "not modified", which cost nothing.
     pub unchanged: u64,
     /// Those of them that repeated one that came to nothing.
-    #[serde(default)]
     pub repeated: u64,
     /// Requests that the credential may send in the provider's window (an hour), when the provider says.
     pub limit: Option<u64>,

@@ -3,6 +3,7 @@
 use url::Url;
 
 use crate::config::ServiceUrl;
+use crate::connector::github::is_name;
 
 /// A repository at the configured provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,9 +89,4 @@ impl Repository {
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.owner, self.name)
     }
-}
-
-fn is_name(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    (1..=100).contains(&text.len()) && text.bytes().all(allowed) && !matches!(text, "." | "..")
 }

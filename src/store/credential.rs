@@ -109,6 +109,7 @@ impl Store {
             .bind(project.id.as_str())
             .bind(project.organisation.as_str());
         work.execute(wake).await?;
+        // Break it: leave this out; `store::credential::with_another_credential_a_project_is_looked_at_at_once` then fails.
         let news = sqlx::query(look::NEWS)
             .bind(project.id.as_str())
             .bind(now.0);
@@ -194,6 +195,7 @@ impl Store {
             });
         }
         // What was observed until now. Nothing is, from here on.
+        // Break it: leave this out; `store::watched::what_is_observed_while_a_project_is_removed_does_not_stay_open` then fails.
         work.end_open(project, by, now, &mut removal).await?;
         for forget in [FORGET_WATCH, FORGET_WORKFLOWS, FORGET_HEALTH] {
             work.execute(sqlx::query(forget).bind(id.as_str())).await?;

@@ -34,10 +34,6 @@ statements! {
     /// The project of a repository: one that is or was watched before a draft, and the newest of several.
     OF_REPOSITORY = "SELECT id FROM project WHERE organisation = $1 AND repository_id = $2 AND removed_at IS NULL \
         ORDER BY CASE WHEN state = 'draft' THEN 1 ELSE 0 END, id DESC LIMIT 1";
-    /// What the poll looks at.
-    WATCHED = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
-        draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
-        WHERE state = 'confirmed' AND removed_at IS NULL ORDER BY id";
 }
 
 /// Where a project is.
@@ -293,12 +289,5 @@ impl Store {
             .optional(sqlx::query(CREDENTIAL).bind(project.as_str()))
             .await?;
         row.map(|row| value::bytes(&row, "credential")).transpose()
-    }
-
-    /// Confirmed projects of every organisation: what the poll looks at.
-    pub async fn watched_projects(&self) -> Result<Vec<Project>, StoreError> {
-        let mut work = self.reading("listing the watched projects").await?;
-        let rows = work.all(sqlx::query(WATCHED)).await?;
-        rows.iter().map(from_row).collect()
     }
 }

@@ -157,8 +157,7 @@ pub(super) async fn look(
         Err(reason) => (None, Some(own_fault(reason.clone()))),
     };
     let usage = usage();
-    // Break it: count all requests; a worker that merges meanwhile then spends the allowance of the watch
-    // (`connector::limits::what_is_asked_for_a_merge_is_not_counted_as_watching`).
+    // A worker may merge through the same connector meanwhile, which is not for the watch to pay.
     let requests = usage.watching.saturating_sub(before.watching);
     let now = means.now().await.unwrap_or(began);
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
@@ -407,7 +406,8 @@ async fn tell(
     report: Option<&PollReport>,
     now: Millis,
 ) {
-    let project = &look.project;
+    let (project, store) = (&look.project, &means.store);
+    let organisation = &project.organisation;
     for incident in report.into_iter().flat_map(|report| &report.opened) {
         tracing::info!(project = %project.id, %incident, "a failure became an incident");
     }
@@ -427,14 +427,10 @@ async fn tell(
         let quiet = limit && !lasting;
         let told = if kind == "condition-changed" && quiet {
             let event = AuditEvent { kind, detail: text };
-            let organisation = &project.organisation;
-            let store = &means.store;
             store
                 .record(organisation, None, Some(&project.id), &event, now)
                 .await
         } else {
-            let organisation = &project.organisation;
-            let store = &means.store;
             store
                 .tell_of_project(organisation, &project.id, kind, &text, now)
                 .await

@@ -222,6 +222,8 @@ impl Watch {
                 Err(error) => {
                     // Its project is due again when its time is over.
                     tracing::error!(%error, "a look at a project ended badly");
+                    // Break it: leave it among those that are taken;
+                    // `watch::side_by_side::a_look_that_broke_off_is_made_again_while_another_goes_on` then fails.
                     self.taken.retain(|_, task| *task != error.id());
                 }
             }

@@ -7,14 +7,11 @@ use super::super::installation::Installation;
 use super::Finding;
 use crate::attest::text::shown;
 use crate::clock::{Clock as _, Millis, SystemClock};
-use crate::connector::{Access, ConnectorError};
+use crate::connector::{Access, Condition, ConnectorError};
 use crate::id::ProjectId;
 use crate::onboard::{access_notes, draft_digest, replacing};
 use crate::signer::CredentialSeal;
 use crate::store::{Project, ProjectState, Store, WatchState};
-
-/// Conditions that may end without anyone doing anything.
-const PASSING: [&str; 3] = ["limited", "unreachable", "failing"];
 
 /// One project.
 #[derive(Debug, Serialize)]
@@ -204,15 +201,15 @@ fn judged(access: &Access, project: &ProjectId, now: Millis) -> Vec<Finding> {
 
 /// How the repository can be reached, as the watch found it, unless that is fine.
 fn condition(state: &WatchState) -> Option<Finding> {
-    (state.condition != "fine").then(|| {
-        let mut found = shown(&state.condition);
+    (state.condition != Condition::Fine).then(|| {
+        let mut found = state.condition.as_str().to_owned();
         for (before, text) in [(": ", &state.detail), ("; ", &state.mend)] {
             if let Some(text) = text {
                 found.push_str(before);
                 found.push_str(&shown(text));
             }
         }
-        if PASSING.contains(&state.condition.as_str()) {
+        if state.condition.passes_by_itself() {
             Finding::warning("condition", found)
         } else {
             Finding::failed("condition", found)

@@ -1,10 +1,10 @@
 //! A project with how watching it goes and what happened to it.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::audit::AuditRecord;
 use crate::clock::Millis;
+use crate::connector::Usage;
 use crate::id::{OrganisationId, ProjectId};
 use crate::onboard;
 use crate::store::{Project, Store, WatchState};
@@ -24,17 +24,6 @@ pub(super) struct Watching {
 pub(super) struct Record {
     pub(super) watching: Watching,
     pub(super) events: Vec<AuditRecord>,
-}
-
-/// What is left of a credential's limits, as the watch writes it down. Unknown members are for others.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Budget {
-    pub(super) limit: Option<u64>,
-    pub(super) remaining: Option<u64>,
-    pub(super) resets_at: Option<Millis>,
-    pub(super) paused_until: Option<Millis>,
-    pub(super) paused_for: Option<String>,
 }
 
 pub(super) async fn read(
@@ -90,7 +79,7 @@ pub(super) fn this_hour(state: &WatchState, now: Millis) -> (u64, u64) {
 }
 
 /// What is left of the credential's limits; nothing where it is not known.
-pub(super) fn budget(state: &WatchState) -> Budget {
+pub(super) fn budget(state: &WatchState) -> Usage {
     let text = state.budget.as_deref().unwrap_or("{}");
     serde_json::from_str(text).unwrap_or_default()
 }

@@ -84,12 +84,9 @@ pub(super) fn heard(answer: &Answer, now: Millis) -> Heard {
     }
 }
 
-/// The error that an unsuccessful answer is.
-pub(super) fn refusal(action: &str, address: &str, answer: &Answer, now: Millis) -> ConnectorError {
+/// The error that an unsuccessful answer is. One that is a limit does not come here: whoever sent the request has taken it for one.
+pub(super) fn refusal(action: &str, address: &str, answer: &Answer) -> ConnectorError {
     let action = action.to_owned();
-    if let Some(until) = limited_until(answer, now) {
-        return ConnectorError::Limited { action, until };
-    }
     let status = answer.status;
     let reason = format!("{}: {}", status.as_u16(), words(answer));
     match status {

@@ -14,7 +14,7 @@ use http::{Method, StatusCode};
 use tokio::sync::SemaphorePermit;
 
 use super::answer::heard;
-use super::budget::{Cost, Errand, Standing, Wait};
+use super::budget::{Cost, Standing, Wait};
 use super::client::{Allowance, Booking, GithubClient};
 use super::credential::{IssuedToken, TokenError, TokenSource, Use};
 use super::etags::{Kept, Key};
@@ -73,7 +73,7 @@ pub(super) struct Read {
 /// What is sent, apart from the token.
 #[derive(Clone, Copy)]
 struct Request<'a> {
-    errand: Errand,
+    task: Use,
     method: &'a Method,
     path: &'a str,
     body: Option<&'a str>,
@@ -139,7 +139,7 @@ impl Caller {
         &*self.credential
     }
 
-    /// A token for git.
+    /// A token that is handed on, to git or to be asked about.
     pub(super) async fn token(
         &self,
         task: Use,
@@ -175,23 +175,23 @@ impl Caller {
     /// slash and is encoded.
     pub(super) async fn read(
         &self,
-        errand: Errand,
+        task: Use,
         path: &str,
         kind: Option<TypeId>,
     ) -> Result<Read, Unanswered> {
         let token = self.credential.token(Use::Read, self.deadline).await?;
-        self.within(self.read_with(errand, path, kind, token)).await
+        self.within(self.read_with(task, path, kind, token)).await
     }
 
     async fn read_with(
         &self,
-        errand: Errand,
+        task: Use,
         path: &str,
         kind: Option<TypeId>,
         mut token: IssuedToken,
     ) -> Result<Read, Unanswered> {
         let request = Request {
-            errand,
+            task,
             method: &Method::GET,
             path,
             body: None,
@@ -255,7 +255,6 @@ impl Caller {
     /// Asks for a change. See the module for when it is sent once more.
     pub(super) async fn change(
         &self,
-        errand: Errand,
         task: Use,
         method: &Method,
         path: &str,
@@ -263,7 +262,7 @@ impl Caller {
     ) -> Result<Answer, Unanswered> {
         let token = self.credential.token(task, self.deadline).await?;
         let request = Request {
-            errand,
+            task,
             method,
             path,
             body,
@@ -307,10 +306,10 @@ impl Caller {
 
     /// Asks for something that may be large: the head of the answer, with the rest still to come, or a whole answer when it is
     /// not a success.
-    pub(super) async fn open(&self, errand: Errand, path: &str) -> Result<Opened, Unanswered> {
+    pub(super) async fn open(&self, task: Use, path: &str) -> Result<Opened, Unanswered> {
         let token = self.credential.token(Use::Read, self.deadline).await?;
         let request = Request {
-            errand,
+            task,
             method: &Method::GET,
             path,
             body: None,
@@ -369,10 +368,11 @@ impl Caller {
         // Break it: send without asking the budget; `connector::limits::a_paused_credential_sends_nothing` then fails.
         let booking = self
             .allowance
-            .admit(self.client.now(), request.errand, Cost::of(request.method))
+            .admit(self.client.now(), request.task, Cost::of(request.method))
             .map_err(Unanswered::Limited)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
-        if request.errand == Errand::Watch {
+        // Break it: count every request; `connector::limits::what_is_asked_for_a_merge_is_not_counted_as_watching` then fails.
+        if request.task == Use::Read {
             self.watching.fetch_add(1, Ordering::Relaxed);
         }
         let outgoing = Outgoing {

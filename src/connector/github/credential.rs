@@ -14,14 +14,14 @@ use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::connector::ConnectorError;
 
-/// What a token is for.
+/// What a call is made for, and with it a token. Whoever merges goes before whoever watches when the budget is short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Use {
-    /// Watching and comparing: the poller.
+    /// Looking whether anything happened, and what: the poller.
     Read,
-    /// Pushing a fix and opening its pull request: the proposer.
+    /// Pushing a fix, and opening, following and closing its pull request: the proposer.
     Propose,
-    /// Merging what was approved: the executor.
+    /// Merging what was approved, with the comparison before it and the proof after it: the executor.
     Execute,
 }
 
@@ -35,6 +35,15 @@ impl Use {
             Self::Read => "poller",
             Self::Propose => "proposer",
             Self::Execute => "executor",
+        }
+    }
+
+    /// How many hundredths of an allowance are kept from this use for those that go before it.
+    pub const fn reserve(self) -> u64 {
+        match self {
+            Self::Read => 10,
+            Self::Propose => 5,
+            Self::Execute => 0,
         }
     }
 }

@@ -38,7 +38,7 @@ mod wire;
 
 pub use access::reach;
 pub use client::GithubClient;
-pub use options::{GithubOptions, GithubSetupError, check_token};
+pub use options::{GithubOptions, GithubSetupError, check_token, is_name};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,6 @@ use async_trait::async_trait;
 
 use self::answer::{bounded, decoded_leniently, required};
 use self::api::Api;
-use self::budget::Errand;
 use self::credential::{IssuedToken, Use};
 use super::{
     Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
@@ -92,8 +91,8 @@ impl GithubConnector {
     pub fn new(client: &GithubClient, options: GithubOptions) -> Result<Self, GithubSetupError> {
         let api = Api::new(client, options)?;
         Ok(Self {
-            proposing: api.on(Errand::Propose),
-            merging: api.on(Errand::Merge),
+            proposing: api.on(Use::Propose),
+            merging: api.on(Use::Execute),
             api,
         })
     }
@@ -153,7 +152,7 @@ impl Connector for GithubConnector {
 
     async fn access(&self) -> Result<Access, ConnectorError> {
         let token = self.api.caller.token(Use::Read, Duration::ZERO).await?;
-        access::access(&self.api, access::Form::of(&token.secret)).await
+        access::access(&self.api, access::CredentialKind::of(&token.secret)).await
     }
 
     async fn repository(&self) -> Result<RepositoryView, ConnectorError> {
@@ -165,7 +164,7 @@ impl Connector for GithubConnector {
             Ok((found, std::mem::size_of::<RepositoryView>()))
         };
         match self.api.watched(&action, &path, understand).await? {
-            Ok(watched) => Ok((*watched.value).clone()),
+            Ok(view) => Ok(RepositoryView::clone(&view)),
             Err(answer) => Err(self.api.refused_at(&action, &path, &answer)),
         }
     }

@@ -28,7 +28,7 @@ pub(super) async fn watched_branch(api: &Api, name: &str) -> Result<Option<Oid>,
             Ok((found, std::mem::size_of::<Oid>()))
         })
         .await?;
-    Ok(watched.map(|watched| *watched.value))
+    Ok(watched.map(|commit| *commit))
 }
 
 /// What is done, and the tail of its path.

@@ -25,17 +25,14 @@ pub(super) async fn runs(api: &Api, number: u32) -> Result<RunsPage, ConnectorEr
     let action = format!("reading page {number} of the runs of {}", api.full_name());
     let tail = page_tail("/actions/runs", number);
     let registered = api.registered_number();
-    let watched = api
+    let page = api
         .watched_here(&action, &tail, |answer| {
             let page = understood(&action, registered, answer)?;
             let weight = weight(&page);
             Ok((page, weight))
         })
         .await?;
-    Ok(RunsPage {
-        unchanged: watched.unchanged,
-        ..RunsPage::clone(&watched.value)
-    })
+    Ok(RunsPage::clone(&page))
 }
 
 /// One run as it is now.
@@ -113,7 +110,6 @@ fn understood(
     left_out.truncate(NAMED);
     Ok(RunsPage {
         runs: runs.into(),
-        unchanged: false,
         left_out: left_out.into(),
     })
 }

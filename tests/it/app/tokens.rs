@@ -101,7 +101,7 @@ async fn each_use_gets_a_token_of_its_own_with_its_own_permissions() {
 #[tokio::test]
 async fn failed_jobs_are_run_again_only_where_the_installation_lets_us() {
     let bench = Bench::new();
-    *bench.mint.granted.lock().unwrap() = Permissions::of(&[("actions", Access::Read)]);
+    *bench.mint.granted.lock().unwrap() = Permissions::of(&[("actions", Level::Read)]);
     bench.token(Use::Propose).await;
     let orders = bench.mint.orders.lock().unwrap();
     assert_eq!(

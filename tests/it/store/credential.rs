@@ -133,7 +133,7 @@ on_both! {
 
     async fn what_was_known_of_the_watch_goes_with_the_project(world) {
         let scoped = world.store.within(&world.project.organisation);
-        assert_eq!(scoped.watch_states().await.unwrap()[0].condition, "fine");
+        assert_eq!(scoped.watch_states().await.unwrap()[0].condition, Condition::Fine);
         world.store.remove_project(&world.project, "local:ada", NOW).await.unwrap();
         assert_eq!(scoped.watch_states().await.unwrap(), []);
         let events = scoped.project_events(&world.project.id, 1).await.unwrap();

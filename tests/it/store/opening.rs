@@ -108,7 +108,8 @@ async fn a_locked_database_fails_after_the_waiting_time_and_writes_nothing() {
     assert!(matches!(refused, StoreError::Locked { .. }), "{refused}");
     assert!(refused.to_string().contains("nothing was written"));
     // Readers are not kept out.
-    assert_eq!(hasty.watched_projects().await.unwrap().len(), 1);
+    let scope = hasty.within(&world.project.organisation);
+    assert_eq!(scope.projects().await.unwrap().len(), 1);
     sqlx::raw_sql("ROLLBACK").execute(&mut raw).await.unwrap();
     let failure = failure("test", 100);
     let observed = hasty.observe(&world.project, &failure, None, &id, NOW);

@@ -1,6 +1,6 @@
 //! Repositories that cannot be watched as before: each becomes visible, with its mend, and none is a silent stop.
 
-use caretaker::connector::github::app::{Access, Permissions};
+use caretaker::connector::github::app::{Level, Permissions};
 use caretaker::connector::github::credential::TokenError;
 use caretaker::connector::{Condition, ConnectorError};
 use caretaker::forge::{Fault, FaultAction};
@@ -12,7 +12,10 @@ use super::scene::{Scene, job};
 async fn shown(scene: &Scene) -> (String, String) {
     let scope = scene.store.within(&scene.project.organisation);
     let state = scope.watch_states().await.unwrap().remove(0);
-    (state.condition, state.mend.unwrap_or_default())
+    (
+        state.condition.as_str().to_owned(),
+        state.mend.unwrap_or_default(),
+    )
 }
 
 async fn looks(scene: &mut Scene, count: usize) {
@@ -187,7 +190,7 @@ async fn what_keeps_the_app_from_a_token_is_said_with_its_own_mend() {
             TokenError::Ungranted {
                 action: action(),
                 installation,
-                missing: Permissions::of(&[("actions", Access::Read)]),
+                missing: Permissions::of(&[("actions", Level::Read)]),
                 reason: reason(),
             },
             "let the owner accept",

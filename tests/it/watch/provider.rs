@@ -167,7 +167,6 @@ impl Connector for Provider {
         }
         Ok(RunsPage {
             runs,
-            unchanged,
             left_out: self.left_out.lock().unwrap().clone().into(),
         })
     }

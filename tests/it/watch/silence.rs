@@ -185,7 +185,7 @@ impl Scene {
         }
     }
 
-    async fn condition(&self) -> String {
+    async fn condition(&self) -> Condition {
         let scope = self.store.within(&self.project.organisation);
         scope.watch_states().await.unwrap().remove(0).condition
     }
@@ -222,7 +222,7 @@ async fn a_file_that_cannot_be_read_ends_no_silence() {
         assert_eq!(scene.kinds().await, ["silent-workflow -"]);
         scene.answer_files(1, code, body);
         scene.look().await;
-        assert_eq!(scene.condition().await, condition.as_str(), "{code}");
+        assert_eq!(scene.condition().await, condition, "{code}");
         assert!(!scene.recovered().await, "{code}: no run came");
         // Nor is it said twice once the file can be read again.
         for _ in 0..2 {

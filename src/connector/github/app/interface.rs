@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::super::answer::{limited_until, words};
 use super::super::credential::TokenError;
-use super::super::options::GithubSetupError;
+use super::super::options::{GithubSetupError, is_name};
 use super::super::transport::Answer;
 use super::http::{Http, Request};
 use super::key::AppKey;
@@ -281,13 +281,12 @@ fn page(address: Option<String>) -> Option<String> {
 
 /// A name as one part of a path.
 fn segment(name: &str) -> Result<&str, TokenError> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let sound =
-        (1..=100).contains(&name.len()) && name.bytes().all(allowed) && !matches!(name, "." | "..");
-    sound.then_some(name).ok_or_else(|| TokenError::Refused {
-        action: "looking for the installation".to_owned(),
-        reason: "owner and name have letters, digits, `-`, `_` and `.` only".to_owned(),
-    })
+    is_name(name)
+        .then_some(name)
+        .ok_or_else(|| TokenError::Refused {
+            action: "looking for the installation".to_owned(),
+            reason: "owner and name have letters, digits, `-`, `_` and `.` only".to_owned(),
+        })
 }
 
 #[async_trait]

@@ -14,7 +14,7 @@ use super::super::credential::{
 use super::event::{Ended, TokenEvent, TokenRecord, TokenSink};
 use super::interface::InstallationView;
 use super::permissions::{needed, welcome};
-use super::{Access, Permissions};
+use super::{Level, Permissions};
 use crate::clock::{Clock, Millis};
 
 /// A token is replaced when less than this is left of it, whatever was asked for.
@@ -262,7 +262,7 @@ impl AppTokens {
                 });
             }
             let refused = welcome.beyond(&installation.permissions);
-            let granted: Vec<(&str, Access)> = welcome
+            let granted: Vec<(&str, Level)> = welcome
                 .iter()
                 .filter(|(name, _)| refused.get(name).is_none())
                 .collect();
