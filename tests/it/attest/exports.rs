@@ -198,7 +198,11 @@ fn nothing_is_exported_from_a_ledger_that_does_not_verify() {
     );
     let nothing: [&[u8]; 0] = [];
     assert_eq!(
-        exports(&ledger.trust, &Default::default(), nothing),
+        exports(
+            &ledger.trust,
+            &caretaker::attest::Expectation::default(),
+            nothing
+        ),
         Err(ExportError::NotValid {
             verdict: Outcome::CannotVerify
         })

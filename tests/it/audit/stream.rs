@@ -115,7 +115,7 @@ fn a_whole_log_verifies_and_is_remembered() {
     let log = log_of(200);
     let mut shown = Vec::new();
     let (report, memory) = verify_log(&log, &trust(), log.head(), None, None, 3, &mut |done| {
-        shown.push(done)
+        shown.push(done);
     });
     assert_eq!(report.verdict, Verdict::Valid, "{report:#?}");
     assert_eq!((report.events, report.incidents), (800, 200));
@@ -226,7 +226,7 @@ fn leaves_that_are_not_those_that_were_signed_for_are_refused() {
 fn every_fault_of_an_event_is_found_at_its_place() {
     let cases: [(&str, ChainRule, fn(&mut Ledger)); 3] = [
         ("left out", ChainRule::Seq, |ledger| {
-            drop(ledger.envelopes.remove(1))
+            drop(ledger.envelopes.remove(1));
         }),
         ("twice", ChainRule::EventId, |ledger| {
             let again = ledger.envelopes[1].clone();
@@ -313,16 +313,18 @@ fn what_this_version_does_not_know_is_not_called_wrong_and_not_valid_either() {
     );
 }
 
+struct Missing;
+
+impl LogFiles for Missing {
+    fn file(&self, tile: TileId) -> Result<Vec<u8>, String> {
+        Err(format!("{tile} is not there"))
+    }
+}
+
 #[test]
 fn nothing_logged_and_missing_files_are_never_valid() {
     let (report, _) = verified(&Log::default(), None);
     assert_failed(&report, Verdict::CannotVerify, 0, Rule::Log);
-    struct Missing;
-    impl LogFiles for Missing {
-        fn file(&self, tile: TileId) -> Result<Vec<u8>, String> {
-            Err(format!("{tile} is not there"))
-        }
-    }
     let head = log_of(4).head();
     let (report, _) = verify_log(&Missing, &trust(), head, None, None, 2, &mut |_| {});
     assert_failed(&report, Verdict::CannotVerify, 0, Rule::Log);

@@ -132,6 +132,7 @@ on_both! {
     }
 
     async fn what_was_known_of_the_watch_goes_with_the_project(world) {
+        sqlx::raw_sql("UPDATE project_watch SET looked_at = 1").execute(&mut world.raw().await).await.unwrap();
         let scoped = world.store.within(&world.project.organisation);
         assert_eq!(scoped.watch_states().await.unwrap()[0].condition, Condition::Fine);
         world.store.remove_project(&world.project, "local:ada", NOW).await.unwrap();

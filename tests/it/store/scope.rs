@@ -60,6 +60,7 @@ on_both! {
         assert_eq!(owner.audit_events(incident).await.unwrap().len(), 1);
         assert!(owner.timeline(incident).await.unwrap().is_some());
         assert_eq!(owner.project_events(&world.project.id, 9).await.unwrap().len(), 1);
+        sqlx::raw_sql("UPDATE project_watch SET looked_at = 1").execute(&mut world.raw().await).await.unwrap();
         assert_eq!(owner.watch_states().await.unwrap().len(), 1);
 
         let other = world.store.within(&stranger.organisation);
