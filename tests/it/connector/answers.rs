@@ -230,6 +230,7 @@ async fn runs(list: Value) -> Result<Vec<caretaker::connector::RunView>, Connect
         Provider::start(move |_| json(200, &json!({"total_count": 1, "workflow_runs": list})))
             .await;
     let page = provider.connector().runs(1).await?;
+    assert!(!page.unchanged);
     Ok(page.runs.to_vec())
 }
 
@@ -256,6 +257,7 @@ async fn one_odd_run_does_not_hide_the_others() {
     huge["id"] = json!(1e30);
     let mut nowhere = run(6);
     (nowhere["repository"], nowhere["head_repository"]) = (Value::Null, Value::Null);
+    nowhere["event"] = json!("merge_group");
     let list = json!([
         run(1),
         abbreviated,

@@ -14,7 +14,8 @@ fn every_scoped_statement_names_the_organisation() {
         assert!(
             predicate.is_some_and(|text| text.starts_with("organisation = $1")
                 || text.starts_with("i.organisation = $1")
-                || text.starts_with("p.organisation = $1")),
+                || text.starts_with("p.organisation = $1")
+                || text.starts_with("u.organisation = $1")),
             "{} does not name the organisation first",
             statement.name
         );
