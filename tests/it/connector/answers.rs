@@ -230,7 +230,6 @@ async fn runs(list: Value) -> Result<Vec<caretaker::connector::RunView>, Connect
         Provider::start(move |_| json(200, &json!({"total_count": 1, "workflow_runs": list})))
             .await;
     let page = provider.connector().runs(1).await?;
-    assert!(!page.unchanged);
     Ok(page.runs.to_vec())
 }
 
