@@ -48,3 +48,18 @@ pub(super) fn make_private_folder(path: &Path) -> io::Result<()> {
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
+
+/// Writes a private file under its name once it is whole and on the disk, replacing what is there or refusing to.
+pub(super) fn write_whole(path: &Path, bytes: &[u8], replace: bool) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    // Only this user may read it, which is how such files are made.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    if replace {
+        file.persist(path).map_err(|error| error.error)?;
+    } else {
+        file.persist_noclobber(path).map_err(|error| error.error)?;
+    }
+    sync_folder(folder)
+}
