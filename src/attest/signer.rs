@@ -64,6 +64,16 @@ pub enum SignError {
         /// The position.
         seq: u64,
     },
+    /// Nobody would count the signature.
+    #[error(
+        "the {role} signer refuses: no verifier would count its signature on this statement ({reason})"
+    )]
+    WouldNotCount {
+        /// The signer's role.
+        role: Role,
+        /// Which rule it breaks.
+        reason: String,
+    },
     /// The envelope could not be made.
     #[error("the {role} signer fails: {error}")]
     Envelope {

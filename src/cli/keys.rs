@@ -1,9 +1,11 @@
 //! `caretaker keys`.
 
 mod list;
+mod offline;
 mod rotate;
+mod succeed;
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -13,6 +15,7 @@ use serde_json::json;
 use super::installation::Installation;
 use super::{Verdict, print, write_out};
 use crate::attest::TrustRoot;
+use crate::attest::dsse::MAX_ENVELOPE;
 use crate::clock::{Clock as _, SystemClock};
 use crate::signer::{self, Created};
 
@@ -23,6 +26,22 @@ pub(super) enum KeysCommand {
     Init(Format),
     /// Show the trust root in force and its keys. Opens none and needs no secret.
     List(Format),
+    /// Put another key in the place of a role's, the log's or the root's present one, by a new version of the trust root. Needs the
+    /// root key; where the trust root wants several, see `propose`.
+    Rotate(succeed::RotateArguments),
+    /// End a key: by a new version of the trust root, what it signs counts no longer. The one in use is replaced with it.
+    Revoke(succeed::RevokeArguments),
+    /// Add a key that an installation made by an earlier version lacks.
+    Add(succeed::AddArguments),
+    /// Write the next version of the trust root for several holders of root keys to sign. Nothing changes before `accept`.
+    Propose(offline::ProposeArguments),
+    /// Show a proposed version of the trust root and add a root key's signature to the file. Needs no configuration: for the
+    /// machine on which that key is kept.
+    Sign(offline::SignArguments),
+    /// Put a version of the trust root in place that enough root keys have signed.
+    Accept(succeed::AcceptArguments),
+    /// Make a root key for another holder, and print what `propose --add-root` takes.
+    NewRoot(offline::NewRootArguments),
     /// Put another deployment key (credential.key) in the place of the present one: every credential of a project is sealed
     /// anew, and open approval links are sent anew.
     RotateDeployment(Format),
@@ -47,12 +66,19 @@ pub(super) struct ExportArguments {
 }
 
 pub(super) fn run(command: &KeysCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {
-    let installation = Installation::load(config)?;
+    let installation = || Installation::load(config);
     match command {
-        KeysCommand::Init(format) => init(&installation, format),
-        KeysCommand::List(format) => list::run(&installation, format),
-        KeysCommand::RotateDeployment(format) => rotate::run(&installation, format),
-        KeysCommand::ExportTrustRoot(arguments) => export(&installation, &arguments.output),
+        KeysCommand::Rotate(arguments) => succeed::rotate(&installation()?, arguments),
+        KeysCommand::Revoke(arguments) => succeed::revoke(&installation()?, arguments),
+        KeysCommand::Add(arguments) => succeed::add(&installation()?, arguments),
+        KeysCommand::Accept(arguments) => succeed::accept(&installation()?, arguments),
+        KeysCommand::Propose(arguments) => offline::propose(&installation()?, arguments),
+        KeysCommand::Sign(arguments) => offline::sign(arguments),
+        KeysCommand::NewRoot(arguments) => offline::new_root(arguments),
+        KeysCommand::Init(format) => init(&installation()?, format),
+        KeysCommand::List(format) => list::run(&installation()?, format),
+        KeysCommand::RotateDeployment(format) => rotate::run(&installation()?, format),
+        KeysCommand::ExportTrustRoot(arguments) => export(&installation()?, &arguments.output),
     }
 }
 
@@ -145,9 +171,20 @@ fn export(installation: &Installation, output: &Path) -> anyhow::Result<Verdict>
         write_out(&bytes)?;
         return Ok(Verdict::Done);
     }
+    write_file("the trust root", output, &bytes, 0o644)?;
+    print(&format!(
+        "wrote {}: {}",
+        output.display(),
+        trust_root_text(trust)
+    ))?;
+    Ok(Verdict::Done)
+}
+
+/// Writes a file, replacing an ordinary one that is there.
+fn write_file(what: &str, output: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
     let writing = || {
         format!(
-            "writing the trust root to {} (in a folder that is there and may be written)",
+            "writing {what} to {} (in a folder that is there and may be written)",
             output.display()
         )
     };
@@ -155,25 +192,37 @@ fn export(installation: &Installation, output: &Path) -> anyhow::Result<Verdict>
     let replaceable = std::fs::symlink_metadata(output).map_or(true, |found| found.is_file());
     anyhow::ensure!(
         replaceable,
-        "writing the trust root to {}: there is something that is no ordinary file; name another file, or - for standard output",
+        "writing {what} to {}: there is something that is no ordinary file; name another file, or - for standard output",
         output.display()
     );
     let folder = match output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // Whole or not at all: half a trust root must not replace one that an auditor pins.
+    // Whole or not at all: half a file must not replace one that somebody relies on.
     let mut file = tempfile::Builder::new()
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))
         .tempfile_in(folder)
         .with_context(writing)?;
-    file.write_all(&bytes).with_context(writing)?;
+    file.write_all(bytes).with_context(writing)?;
     file.as_file().sync_all().with_context(writing)?;
     file.persist(output).with_context(writing)?;
-    print(&format!(
-        "wrote {}: {}",
-        output.display(),
-        trust_root_text(trust)
-    ))?;
-    Ok(Verdict::Done)
+    Ok(())
+}
+
+/// Reads a file that is no longer than a trust root may be.
+fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let reading = || format!("reading {}", path.display());
+    let file = std::fs::File::open(path).with_context(reading)?;
+    let mut bytes = Vec::new();
+    let limit = MAX_ENVELOPE as u64;
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .with_context(reading)?;
+    anyhow::ensure!(
+        bytes.len() as u64 <= limit,
+        "reading {}: it is longer than {limit} bytes, so it is another file",
+        path.display()
+    );
+    Ok(bytes)
 }

@@ -11,7 +11,7 @@ use super::fresh::Fresh;
 use super::secret::{Secret, shared};
 use super::{CreateError, USES, files, places};
 use crate::attest::keys::Fill;
-use crate::attest::{KeyFile, KeyId, KeyUse, Role, SecretKey, TrustRoot};
+use crate::attest::{KeyFile, KeyId, KeyUse, Label, PublicKey, Role, SecretKey, TrustRoot};
 use crate::clock::Millis;
 use crate::config::{Configuration, Environment, KeySecret, SecretSource};
 use crate::id::OrganisationId;
@@ -29,6 +29,24 @@ pub struct Created {
     pub keys: Vec<(KeyUse, KeyId)>,
     /// Files with secrets that were made because the configuration names none.
     pub generated_secrets: Vec<PathBuf>,
+}
+
+/// Makes a root key that lies nowhere yet, sealed under a secret: for a holder on another machine.
+///
+/// # Errors
+/// There is no randomness, or the secret is empty.
+pub fn seal_root_key(
+    organisation: &OrganisationId,
+    secret: &str,
+    fill: Fill<'_>,
+) -> Result<(PublicKey, Vec<u8>), CreateError> {
+    let secret = Secret::from_text(secret);
+    let key = SecretKey::generate(&mut *fill)?;
+    let derivation = secret.derivation(&mut *fill)?;
+    let label = Label::new(organisation.as_str())?;
+    let sealed = KeyFile::seal(&key, &label, KeyUse::Root, derivation, secret.bytes(), fill)
+        .map_err(CreateError::Seal)?;
+    Ok((key.public(), sealed.to_bytes()))
 }
 
 /// A file of the new folder.

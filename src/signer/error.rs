@@ -113,6 +113,16 @@ pub enum KeyringError {
     /// The trust root does not allow acting.
     #[error("opening the keys: {0}")]
     NotActing(TrustRootError),
+    /// Somebody put a newer trust root in place.
+    #[error(
+        "acting by trust root version {held}: a newer one is in place ({path}); start this program again, so that it opens the keys that count now"
+    )]
+    Superseded {
+        /// The version that is held.
+        held: u64,
+        /// The newer one.
+        path: String,
+    },
     /// A key file is not there.
     #[error(
         "opening the {used}'s key: {path} is missing; restore it from a backup (without a backup the key is lost, and a new trust root has to list another)"

@@ -2,7 +2,8 @@
 //!
 //! Everything lies in one folder (`keys.dir`, mode 0700):
 //!
-//! - `<use>.key`: a sealed key file each for proposer, policy, approver, executor, log and root;
+//! - `<use>.key`: a sealed key file each for proposer, policy, approver, executor, log and root; `<use>.key.next` takes its place
+//!   once a trust root lists it, and a role's `<use>.key.previous` still signs what was drafted under the version before;
 //! - `<use>.secret`: what opens it, unless the configuration names another place for the secret;
 //! - `trust-root-<version>.json`: whose keys count, from version 1 without gaps;
 //! - `credential.key`: 32 random bytes that seal the projects' credentials in the database, and from which approval links
@@ -18,18 +19,31 @@ mod files;
 mod fresh;
 mod keyring;
 mod places;
+mod role_signer;
 mod roles;
 mod rotation;
+mod sealed;
 mod secret;
+mod succession;
 mod trust;
 
+<<<<<<< HEAD
 pub use checkpoint::{CheckpointRefusal, CheckpointSigner};
 pub use create::{Created, create};
+=======
+pub use create::{Created, create, seal_root_key};
+>>>>>>> keys
 pub use credential::{CredentialError, CredentialSeal, fingerprint};
 pub use error::{CreateError, KeyringError};
-pub use keyring::{Keyring, open_log_key, open_signer, read_key_file};
-pub use places::{credential_file, key_file, next_credential_file, trust_root_file};
+pub use keyring::Keyring;
+pub use places::{
+    credential_file, key_file, next_credential_file, next_key_file, previous_key_file,
+    trust_root_file,
+};
 pub use rotation::{Rotation, RotationError};
+pub use sealed::{key_file_in_use, open_log_key, open_signer, read_key_file};
+pub use secret::secret_bytes;
+pub use succession::{Passed, Point, Replaced, Succeeded, Succession, SuccessionError, Wish};
 pub use trust::trust_history;
 
 use crate::attest::KeyUse;

@@ -12,6 +12,16 @@ pub fn key_file(directory: &Path, used: KeyUse) -> PathBuf {
     directory.join(format!("{used}.key"))
 }
 
+/// The key that takes its place, until the trust root lists it: `<use>.key.next`.
+pub fn next_key_file(directory: &Path, used: KeyUse) -> PathBuf {
+    directory.join(format!("{used}.key.next"))
+}
+
+/// The role's key before, for statements that name the version before: `<use>.key.previous`.
+pub fn previous_key_file(directory: &Path, used: KeyUse) -> PathBuf {
+    directory.join(format!("{used}.key.previous"))
+}
+
 /// A version of the trust root: `trust-root-<version>.json`.
 pub fn trust_root_file(directory: &Path, version: u64) -> PathBuf {
     directory.join(format!("{TRUST_ROOT}{version}{TRUST_ROOT_END}"))

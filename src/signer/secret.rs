@@ -53,6 +53,11 @@ impl Secret {
         ))
     }
 
+    /// Whether it is the same secret as another.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -79,4 +84,9 @@ pub(super) fn shared(secrets: &[(KeyUse, &Secret)]) -> Option<(KeyUse, KeyUse)> 
             .find(|(_, other)| other.bytes == one.bytes)?;
         Some((*used, *later))
     })
+}
+
+/// The bytes that open a key file, from the text of a secret: see [`Secret::from_text`].
+pub fn secret_bytes(text: &str) -> Zeroizing<Vec<u8>> {
+    Secret::from_text(text).bytes
 }

@@ -32,6 +32,8 @@ impl<'a> Drafter<'a> {
     /// The block of the next event, which `role` will sign.
     pub(super) fn block(&self, role: Role) -> Result<EventBlock, StepError> {
         let work = &self.work;
+        // A statement names the trust root in force, so none is drafted by one that is no longer.
+        work.allow_acting()?;
         Ok(EventBlock {
             id: event_id(work)?,
             incident: work.snapshot.incident.clone(),
@@ -72,6 +74,7 @@ impl<'a> Drafter<'a> {
 
 /// The block of an evidence document, which `role` signs.
 pub(super) fn evidence_block(work: &Work<'_>, role: Role) -> Result<EvidenceBlock, StepError> {
+    work.allow_acting()?;
     Ok(EvidenceBlock {
         id: event_id(work)?,
         incident: work.snapshot.incident.clone(),

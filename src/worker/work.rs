@@ -46,6 +46,12 @@ pub(super) struct Reading {
 }
 
 impl Work<'_> {
+    /// Whether the keys may be used now; if not, the step waits until somebody did what the reason says.
+    pub(super) fn allow_acting(&self) -> Result<(), StepError> {
+        let acting = self.engine.keys.allow_acting(self.now);
+        acting.map_err(|error| StepError::retry(Duration::from_mins(1), error))
+    }
+
     /// A document of the evidence store.
     pub(super) async fn evidence(&self, digest: &Sha256Digest) -> Result<Vec<u8>, StepError> {
         let organisation = &self.snapshot.organisation;

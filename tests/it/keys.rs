@@ -5,6 +5,7 @@ mod creating;
 mod credentials;
 mod opening;
 mod rotation;
+mod succession;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

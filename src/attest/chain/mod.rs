@@ -8,7 +8,7 @@ mod report;
 mod story;
 mod walk;
 
-pub use attested::{Attested, authenticate};
+pub use attested::{Attested, authenticate, authenticate_logged, key_counts};
 pub use report::{ChainReport, EventReport, Failure, Head, Refusal, Rule, Verdict};
 
 use super::digest::DigestRef;

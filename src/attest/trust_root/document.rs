@@ -87,6 +87,16 @@ impl RoleKeys {
         }
     }
 
+    /// The same, to change them.
+    pub(super) const fn of_mut(&mut self, role: Role) -> &mut List<RoleKey> {
+        match role {
+            Role::Proposer => &mut self.proposer,
+            Role::Policy => &mut self.policy,
+            Role::Approver => &mut self.approver,
+            Role::Executor => &mut self.executor,
+        }
+    }
+
     /// Every key with its role.
     pub fn iter(&self) -> impl Iterator<Item = (Role, &RoleKey)> {
         Role::ALL
@@ -254,6 +264,16 @@ impl TrustRootDocument {
             witnesses: None,
             timestamp_authorities: None,
         }
+    }
+
+    /// Every key with what it is for.
+    pub(super) fn uses(&self) -> impl Iterator<Item = (&str, &KeyId)> {
+        let root = self.root_keys.iter().map(|key| ("root", &key.keyid));
+        let roles = self.roles.iter();
+        let roles = roles.map(|(role, key)| (role.name(), &key.keyid));
+        let side = self.side_keys.iter().flat_map(|keys| keys.iter());
+        let side = side.map(|key| (key.purpose.as_str(), &key.keyid));
+        root.chain(roles).chain(side)
     }
 
     pub(super) fn check(&self) -> Result<(), TrustRootError> {

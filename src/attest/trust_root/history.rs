@@ -1,5 +1,7 @@
 //! The versions of a trust root that a verifier holds, without gaps.
 
+use std::collections::BTreeMap;
+
 use super::super::dsse::SignedDocument;
 use super::super::keys::{KeyId, KeyUse, PublicKey};
 use super::super::predicate::TrustRootRef;
@@ -104,15 +106,11 @@ impl TrustHistory {
         if newer.document.version != older.document.version + 1 {
             return discontinuous(newer, "the numbers are not consecutive");
         }
-        let candidates = [older, newer]
-            .into_iter()
-            .flat_map(|root| root.document.roles.iter());
-        for (role, key) in candidates {
-            let held = self
-                .versions()
-                .chain([older, newer])
-                .filter_map(|root| root.role_key(&key.keyid));
-            if held.into_iter().any(|(other, _)| other != role) {
+        // A key that was revoked, or signed, under one use and comes back under another would have two words.
+        let mut known: BTreeMap<&KeyId, &str> = BTreeMap::new();
+        let held = self.versions().chain([older, newer]);
+        for (used, keyid) in held.flat_map(|root| root.document.uses()) {
+            if *known.entry(keyid).or_insert(used) != used {
                 return discontinuous(newer, "a key changes its role");
             }
         }

@@ -6,12 +6,16 @@
 
 mod document;
 mod history;
+mod next;
+mod proposal;
 mod validity;
 
 use thiserror::Error;
 
 pub use document::{RoleKey, RoleKeys, RootKey, SideKey, TimestampAuthority, TrustRootDocument};
 pub use history::TrustHistory;
+pub use next::{Change, OVERLAP_SECONDS};
+pub use proposal::{Progress, Proposal};
 pub use validity::{Revocation, Validity};
 
 use super::dsse::{EnvelopeError, MAX_PAYLOAD, SignedDocument, TRUST_ROOT, Verified};
@@ -49,6 +53,14 @@ pub enum TrustRootError {
         /// The member.
         member: &'static str,
         /// What is wrong with it.
+        problem: String,
+    },
+    /// A change that cannot be made.
+    #[error("making trust root version {version}: {problem}")]
+    Change {
+        /// The version that was to be made.
+        version: u64,
+        /// Why not.
         problem: String,
     },
     /// Not the neighbour of the versions already held.

@@ -31,6 +31,7 @@ pub(super) fn look(
     findings.extend(secrets_beside_keys(configuration));
     findings.extend(root_key(configuration));
     findings.extend(interrupted_rotation(configuration));
+    findings.extend(waiting_keys(configuration, trust));
     findings
 }
 
@@ -184,4 +185,27 @@ fn interrupted_rotation(configuration: &Configuration) -> Option<Finding> {
             ),
         )
     })
+}
+
+/// A key that waits to take another's place: for a version that lists it, or because a command was interrupted after that.
+fn waiting_keys(configuration: &Configuration, trust: &TrustRoot) -> Vec<Finding> {
+    let waiting = |used: &KeyUse| signer::next_key_file(&configuration.keys.dir, *used).exists();
+    let described = |used: KeyUse| {
+        let path = signer::next_key_file(&configuration.keys.dir, used);
+        let in_use = signer::key_file_in_use(used, configuration, trust);
+        let path = path.display();
+        Finding::warning(
+            "keys",
+            if in_use.is_ok_and(|(found, _)| found.extension().is_some_and(|end| end == "next")) {
+                format!(
+                    "changing the {used}'s key was interrupted: {path} is in use already; run `caretaker keys rotate {used}` to end it, and do not delete that file"
+                )
+            } else {
+                format!(
+                    "{path} waits for a trust root that lists it: run `caretaker keys rotate {used}`, or accept the version that was proposed; delete it if neither is wanted"
+                )
+            },
+        )
+    };
+    USES.into_iter().filter(waiting).map(described).collect()
 }

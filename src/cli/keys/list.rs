@@ -70,21 +70,21 @@ fn rows(used: KeyUse, trust: &TrustRoot, configuration: &Configuration) -> Vec<R
             .of(role)
             .iter()
             .map(|key| {
-                let row = row(used, &key.keyid, &key.public, configuration);
+                let row = row(used, &key.keyid, &key.public, configuration, trust);
                 within(row, &key.validity(), Some(key.not_before))
             })
             .collect(),
         None if used != KeyUse::Root => trust
             .side_keys(used)
             .map(|key| {
-                let row = row(used, &key.keyid, &key.public, configuration);
+                let row = row(used, &key.keyid, &key.public, configuration, trust);
                 within(row, &key.validity(), key.not_before)
             })
             .collect(),
         None => document
             .root_keys
             .iter()
-            .map(|key| of_root(used, key, configuration))
+            .map(|key| of_root(used, key, configuration, trust))
             .collect(),
     }
 }
@@ -99,13 +99,19 @@ fn within(row: Row, validity: &Validity<'_>, not_before: Option<Millis>) -> Row 
     }
 }
 
-fn of_root(used: KeyUse, key: &RootKey, configuration: &Configuration) -> Row {
-    row(used, &key.keyid, &key.public, configuration)
+fn of_root(used: KeyUse, key: &RootKey, configuration: &Configuration, trust: &TrustRoot) -> Row {
+    row(used, &key.keyid, &key.public, configuration, trust)
 }
 
-fn row(used: KeyUse, keyid: &KeyId, public: &PublicKey, configuration: &Configuration) -> Row {
-    let file = match signer::read_key_file(used, configuration) {
-        Ok(file) if file.header().keyid == *keyid => Place::Here,
+fn row(
+    used: KeyUse,
+    keyid: &KeyId,
+    public: &PublicKey,
+    configuration: &Configuration,
+    trust: &TrustRoot,
+) -> Row {
+    let file = match signer::key_file_in_use(used, configuration, trust) {
+        Ok((_, file)) if file.header().keyid == *keyid => Place::Here,
         Ok(_) | Err(KeyringError::MissingKey { .. }) => Place::Elsewhere,
         Err(_) => Place::Damaged,
     };

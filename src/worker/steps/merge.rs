@@ -41,6 +41,8 @@ pub(super) async fn merge(work: Work<'_>, merge: &ActiveMerge) -> Stepped {
 }
 
 async fn ask(work: Work<'_>, binding: &Binding, merge: &ActiveMerge, matched: &Matched) -> Stepped {
+    // A newer trust root may have revoked the very key that approved this.
+    work.allow_acting()?;
     let authority = match authority(&work, binding).await? {
         Ok(authority) => authority,
         Err(refusal) => {

@@ -16,8 +16,7 @@ pub(super) async fn sign(work: Work<'_>, seq: u64) -> Stepped {
         "a drafted statement",
     )?;
     notary::check(work, seq, &draft.statement).await?;
-    let acting = work.engine.keys.allow_acting(work.now);
-    acting.map_err(|error| StepError::retry(std::time::Duration::from_mins(1), error))?;
+    work.allow_acting()?;
     let envelope = work
         .engine
         .keys

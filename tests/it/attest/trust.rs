@@ -357,3 +357,85 @@ fn an_event_that_names_another_document_of_the_same_version_is_invalid() {
     ledger.propose(|proposal| proposal.event.trust_root.sha256 = digest("another").sha256);
     ledger.assert_broken(0, Rule::TrustRoot);
 }
+
+/// What a newer version says about the executor's key, on a whole ledger under the version before.
+fn bent_by_the_next_version(bend: impl FnOnce(&mut RoleKey)) -> Ledger {
+    let mut document = second();
+    let mut approver = document.roles.approver[0].clone();
+    bend(&mut approver);
+    document.roles.approver = List::first_of([approver]);
+    let mut ledger = Ledger::merged();
+    ledger
+        .trust
+        .add_newer(&bytes(&document, &[&root_key(0)]))
+        .unwrap();
+    ledger
+}
+
+#[test]
+fn a_key_that_was_replaced_cannot_go_on_under_the_version_before() {
+    bent_by_the_next_version(|key| key.not_after = Some(NOW.plus_millis(1))).assert_valid();
+    bent_by_the_next_version(|key| key.not_after = Some(NOW)).assert_broken(2, Rule::KeyWindow);
+}
+
+#[test]
+fn a_logged_event_counts_by_its_index_and_not_by_its_claim() {
+    let revoked = |compromised_since, at_index| {
+        bent_by_the_next_version(|key| {
+            key.revoked = Some(Revocation {
+                at: NOW.plus_millis(10),
+                at_index,
+                compromised_since,
+                reason: text("laptop lost"),
+            });
+        })
+    };
+    let approval = |ledger: &Ledger, index| {
+        let envelope = Envelope::parse(&ledger.envelopes[2]).unwrap();
+        let found = chain::authenticate_logged(&ledger.trust, &envelope, index);
+        found.map(drop).map_err(|refusal| refusal.rule)
+    };
+    // Claimed after the compromise, logged before it: it counts.
+    let late = revoked(Some(NOW), Some(7));
+    assert_eq!(approval(&late, Some(6)), Ok(()));
+    assert_eq!(approval(&late, Some(7)), Err(Rule::KeyRevoked));
+    assert_eq!(approval(&late, None), Err(Rule::KeyRevoked));
+    // Claimed before the compromise, logged after it: somebody dated it back.
+    let early = revoked(Some(NOW.plus_millis(5)), Some(7));
+    assert_eq!(approval(&early, Some(7)), Err(Rule::KeyRevoked));
+    // Without an index on one side only the claim is left.
+    assert_eq!(approval(&early, None), Ok(()));
+    let unknown = revoked(Some(NOW), None);
+    assert_eq!(approval(&unknown, Some(1)), Err(Rule::KeyRevoked));
+    // Windows of indexes count, too.
+    let window = bent_by_the_next_version(|key| {
+        key.from_index = Some(2);
+        key.until_index = Some(4);
+    });
+    let found = [1, 2, 3, 4].map(|index| approval(&window, Some(index)).is_ok());
+    assert_eq!(found, [false, true, true, false]);
+}
+
+#[test]
+fn a_key_does_not_come_back_under_another_use() {
+    let mut history = TrustHistory::from(trust_root());
+    let mut document = second();
+    document.side_keys = Some(List::first_of([SideKey::from_public(
+        label("log"),
+        root_key(5).public(),
+    )]));
+    history
+        .add_newer(&bytes(&document, &[&root_key(0)]))
+        .unwrap();
+    let mut third = TrustRootDocument {
+        version: 3,
+        prev: Some(history.newest().digest().into()),
+        side_keys: None,
+        ..document
+    };
+    third.roles.approver = List::first_of([RoleKey::from_public(root_key(5).public(), NOW)]);
+    assert!(matches!(
+        history.add_newer(&bytes(&third, &[&root_key(0)])),
+        Err(TrustRootError::Discontinuous { .. })
+    ));
+}

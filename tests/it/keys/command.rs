@@ -314,3 +314,166 @@ fn doctor_misses_git_and_the_coders_program() {
     3 failed, 2 warnings
     ");
 }
+
+#[test]
+fn a_person_rotates_and_revokes_and_is_told_what_to_do_next() {
+    let home = Home::new();
+    caretaker(&home, &["keys", "init"]);
+    insta::assert_snapshot!(shown(&home, &["keys", "rotate", "approver"]), @r"
+    [0]
+    trust root version 2, sha256:[digest], allows acting until [time]
+      approver  SHA256:… is in use now
+
+    Next:
+    1. start serve, worker and web again wherever they run with these keys: a running one signs nothing more until then
+    2. copy the folder of keys, without the root key, to other machines that share this database
+    3. give auditors what `caretaker keys export-trust-root` writes; from the version that they pin they follow to this one
+    4. back up the folder of keys
+    5. delete older backups of a key that was replaced; <role>.key.previous only signs what was drafted before, and may go after an hour
+    ");
+    insta::assert_snapshot!(shown(&home, &["keys", "list"]), @r"
+    [0]
+    organisation org-…
+    trust root version 2, sha256:[digest], allows acting until [time]
+    keys in …/home/keys
+      proposer  SHA256:…  opened by file:…/home/keys/proposer.secret
+      policy    SHA256:…  opened by file:…/home/keys/policy.secret
+      approver  SHA256:…  not in this folder, counts until [time]
+      approver  SHA256:…  opened by file:…/home/keys/approver.secret
+      executor  SHA256:…  opened by file:…/home/keys/executor.secret
+      log       SHA256:…  opened by file:…/home/keys/log.secret
+      root      SHA256:…  opened by file:…/home/keys/root.secret
+    ");
+    let listed = caretaker(&home, &["keys", "list", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let policy = document["keys"][1]["keyid"].as_str().unwrap();
+    insta::assert_snapshot!(shown(&home, &["keys", "revoke", policy]), @r"
+    [1]
+    caretaker: revoking a key: say why with --reason; auditors read it
+    ");
+    let revoke = [
+        "keys",
+        "revoke",
+        policy,
+        "--reason",
+        "laptop lost",
+        "--json",
+    ];
+    let output = caretaker(&home, &revoke);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["revoked"], policy);
+    assert_eq!(document["replaced"][0]["use"], "policy");
+    assert_eq!(document["trust_root"]["version"], 3);
+    let doctor = shown(&home, &["doctor", "--offline"]);
+    assert!(
+        doctor.contains("ok       keys           proposer, policy"),
+        "{doctor}"
+    );
+}
+
+#[test]
+fn a_trust_root_of_two_root_keys_is_signed_by_both_holders() {
+    let mut home = Home::new();
+    home.variables
+        .push(("ADA_SECRET".to_owned(), "ada's own words".to_owned()));
+    let made = caretaker(&home, &["keys", "init", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
+    let organisation = document["organisation"].as_str().unwrap();
+    let new_root = [
+        "keys",
+        "new-root",
+        "--organisation",
+        organisation,
+        "-o",
+        "ada.key",
+        "--secret",
+        "env:ADA_SECRET",
+        "--json",
+    ];
+    let made = caretaker(&home, &new_root);
+    let document: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
+    let public = document["public"].as_str().unwrap();
+    let propose = [
+        "keys",
+        "propose",
+        "--add-root",
+        public,
+        "--threshold",
+        "2",
+        "-o",
+        "next.json",
+    ];
+    insta::assert_snapshot!(shown(&home, &propose), @r"
+    [0]
+    wrote next.json
+    trust root version 2 of org-…, sha256:[digest], follows sha256:[digest]
+      issued at [time], allows acting until [time], threshold 2 of 2 root keys
+      root      SHA256:…
+      root      SHA256:…
+      proposer  SHA256:…
+      policy    SHA256:…
+      approver  SHA256:…
+      executor  SHA256:…
+      log       SHA256:…
+
+    Next: each of 1 of the present root keys' holders, and of 2 of the new version's, runs `caretaker keys sign next.json --key ROOT.key` after having looked at it; then `caretaker keys accept next.json` here. Until then nothing changes, and new keys wait in <use>.key.next.
+    ");
+    let ours = ["keys", "sign", "next.json", "--key", "home/keys/root.key"];
+    let hers = [
+        "keys",
+        "sign",
+        "next.json",
+        "--key",
+        "ada.key",
+        "--secret",
+        "env:ADA_SECRET",
+    ];
+    let accept = ["keys", "accept", "next.json"];
+    caretaker(&home, &ours);
+    // The threshold of the version before is met, that of its own is not.
+    insta::assert_snapshot!(shown(&home, &accept), @r"
+    [1]
+    caretaker: accepting next.json as the trust root after version 1: reading a trust root: 1 of the keys allowed to sign this did, 2 are needed
+    ");
+    insta::assert_snapshot!(shown(&home, &hers), @r"
+    [0]
+    trust root version 2 of org-…, sha256:[digest], follows sha256:[digest]
+      issued at [time], allows acting until [time], threshold 2 of 2 root keys
+      root      SHA256:…
+      root      SHA256:…
+      proposer  SHA256:…
+      policy    SHA256:…
+      approver  SHA256:…
+      executor  SHA256:…
+      log       SHA256:…
+    SHA256:… signed this; 2 of its own root keys signed it, 2 are needed (and those of the version before)
+    Next: hand the file to the next holder, or back for `caretaker keys accept`
+    ");
+    insta::assert_snapshot!(shown(&home, &accept), @r"
+    [0]
+    trust root version 2, sha256:[digest], allows acting until [time]
+
+    Next:
+    1. start serve, worker and web again wherever they run with these keys: a running one signs nothing more until then
+    2. copy the folder of keys, without the root key, to other machines that share this database
+    3. give auditors what `caretaker keys export-trust-root` writes; from the version that they pin they follow to this one
+    4. back up the folder of keys
+    ");
+    // From now on nobody changes anything alone.
+    insta::assert_snapshot!(shown(&home, &["keys", "rotate", "policy"]), @r"
+    [1]
+    caretaker: trust root version 2 needs 2 root keys to sign the next one; write it with `caretaker keys propose`, have each holder sign the file with `caretaker keys sign`, then run `caretaker keys accept`
+    ");
+    let propose = ["keys", "propose", "--rotate", "policy", "-o", "next.json"];
+    assert_eq!(caretaker(&home, &propose).status.code(), Some(0));
+    caretaker(&home, &ours);
+    assert_eq!(caretaker(&home, &accept).status.code(), Some(1));
+    caretaker(&home, &hers);
+    assert_eq!(caretaker(&home, &accept).status.code(), Some(0));
+    let doctor = shown(&home, &["doctor", "--offline"]);
+    assert!(
+        doctor.contains("ok       keys           proposer, policy"),
+        "{doctor}"
+    );
+    assert!(doctor.contains("version 3"), "{doctor}");
+}
