@@ -307,11 +307,8 @@ impl<'a> Audit<'a> {
         self.report.events += 1;
         let incident = match prepared.attested() {
             Ok(attested) => {
-                let keyid = attested.keyid().clone();
                 let event = attested.statement().as_event();
-                let incident = event.map(|event| event.block().incident.clone());
-                self.check_index(place, &keyid);
-                incident
+                event.map(|event| event.block().incident.clone())
             }
             Err(refusal) => {
                 let (expected, found) = (refusal.expected.clone(), refusal.found.clone());
@@ -363,7 +360,7 @@ impl<'a> Audit<'a> {
                 ProofPlan::inclusion(*place, head.size()).map_err(|error| error.to_string())?;
             let proof = self.hashes(&plan)?;
             verify_inclusion(hash, *place, &proof, &head).map_err(|error| error.to_string())?;
-            chain.take(Prepared::of(self.trust, &entry));
+            chain.take(Prepared::logged(self.trust, &entry, Some(*place)));
         }
         Ok(chain)
     }
@@ -378,22 +375,6 @@ impl<'a> Audit<'a> {
             .get(within)
             .map(|entry| entry.to_vec())
             .ok_or_else(|| format!("{id} has no entry {within}"))
-    }
-
-    /// A key of a role counts for a part of the log only.
-    fn check_index(&mut self, place: u64, keyid: &crate::attest::KeyId) {
-        let Some((_, key)) = self.trust.role_key(keyid) else {
-            return;
-        };
-        let from = key.from_index.unwrap_or(0);
-        let until = key.until_index.unwrap_or(u64::MAX);
-        // Break it: drop this; a key that was taken out of use signs on (`audit::stream::a_key_counts_in_its_part_of_the_log`).
-        if !(from..until).contains(&place) {
-            let expected =
-                format!("a place from {from} on and before {until}, where the key counts");
-            let found = place.to_string();
-            self.fail(place, Verdict::Invalid, Rule::Log, &expected, &found);
-        }
     }
 
     /// The versions that are logged are those that are held.
@@ -469,12 +450,18 @@ fn judged(files: &dyn LogFiles, trust: &TrustHistory, size: u64, block: u64) -> 
     let id = entries_tile(block, size)?;
     let bytes = files.file(id)?;
     let entries = read_entries(&bytes, id.width()).map_err(|error| format!("{id}: {error}"))?;
-    Ok(entries.iter().map(|entry| judge(trust, entry)).collect())
+    let places = id.first_leaf()..;
+    let judged = places.zip(entries);
+    Ok(judged
+        .map(|(place, entry)| judge(trust, entry, place))
+        .collect())
 }
 
-fn judge(trust: &TrustHistory, entry: &[u8]) -> Judged {
+fn judge(trust: &TrustHistory, entry: &[u8], place: u64) -> Judged {
     let what = match Leaf::parse(entry) {
-        Ok(Leaf::Statement(_)) => What::Event(Box::new(Prepared::of(trust, entry))),
+        Ok(Leaf::Statement(_)) => {
+            What::Event(Box::new(Prepared::logged(trust, entry, Some(place))))
+        }
         Ok(Leaf::TrustRoot(document)) => What::TrustRoot(document.digest()),
         Ok(Leaf::Record(record)) => What::Record(record),
         Err(error) => What::Unreadable(error),

@@ -145,7 +145,7 @@ impl<'k> CheckpointSigner<'k> {
         let note = signed.to_string();
         // Remembered before anybody can see it.
         let path = &self.memory;
-        files::replace_private(path, note.as_bytes()).map_err(|cause| memory(path, cause))?;
+        files::write_whole(path, note.as_bytes(), true).map_err(|cause| memory(path, cause))?;
         store
             .keep_checkpoint(self.organisation, head.size(), &note, now)
             .await?;

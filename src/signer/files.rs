@@ -49,16 +49,6 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-<<<<<<< HEAD
-/// Puts a file that only this user may read in the place of what is there, through to the disk: the old bytes or the new ones,
-/// never a part.
-pub(super) fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-=======
 /// Writes a private file under its name once it is whole and on the disk, replacing what is there or refusing to.
 pub(super) fn write_whole(path: &Path, bytes: &[u8], replace: bool) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -71,6 +61,5 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8], replace: bool) -> io::Resul
     } else {
         file.persist_noclobber(path).map_err(|error| error.error)?;
     }
->>>>>>> keys
     sync_folder(folder)
 }

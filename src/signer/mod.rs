@@ -27,12 +27,8 @@ mod secret;
 mod succession;
 mod trust;
 
-<<<<<<< HEAD
 pub use checkpoint::{CheckpointRefusal, CheckpointSigner};
-pub use create::{Created, create};
-=======
 pub use create::{Created, create, seal_root_key};
->>>>>>> keys
 pub use credential::{CredentialError, CredentialSeal, fingerprint};
 pub use error::{CreateError, KeyringError};
 pub use keyring::Keyring;

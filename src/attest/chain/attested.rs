@@ -100,13 +100,7 @@ pub fn authenticate_logged(
         return Err(Refusal::invalid(Rule::Role, expected, found));
     }
     let keyid = key.keyid.clone();
-<<<<<<< HEAD
-    if let Some((reference, moment)) = statement.claims() {
-        check_key(trust, role, &keyid, reference, moment)?;
-    }
-=======
     key_counts(trust, &statement, &keyid, index)?;
->>>>>>> keys
     Ok(Attested {
         statement,
         role,
@@ -115,8 +109,6 @@ pub fn authenticate_logged(
     })
 }
 
-<<<<<<< HEAD
-=======
 /// Whether a statement counts under a key of its role: what a verifier asks of a signature, and a signer before it makes one.
 pub fn key_counts(
     trust: &TrustHistory,
@@ -124,7 +116,7 @@ pub fn key_counts(
     keyid: &KeyId,
     index: Option<u64>,
 ) -> Result<(), Refusal> {
-    match claims(statement) {
+    match statement.claims() {
         Some((reference, moment)) => {
             let claim = Claim { moment, index };
             check_key(trust, statement.role(), keyid, reference, claim)
@@ -140,18 +132,6 @@ struct Claim {
     index: Option<u64>,
 }
 
-/// The trust root and the moment that a statement names. in-toto's test result has no place for them.
-fn claims(statement: &Statement) -> Option<(TrustRootRef, Millis)> {
-    match statement.predicate() {
-        Predicate::Event(event) => Some((event.block().trust_root, event.block().occurred_at)),
-        Predicate::Evidence(Evidence::ContextManifest(manifest)) => {
-            Some((manifest.document.trust_root, manifest.document.occurred_at))
-        }
-        Predicate::Evidence(Evidence::TestResult(_)) => None,
-    }
-}
-
->>>>>>> keys
 /// Whether the key counted at that moment, by the version that the statement names and by the newest one.
 fn check_key(
     trust: &TrustHistory,

@@ -9,7 +9,7 @@ use super::super::statement::Event;
 use super::super::text::shown;
 use super::super::trust_root::TrustHistory;
 use super::Expectation;
-use super::attested::{Attested, authenticate};
+use super::attested::{Attested, authenticate_logged};
 use super::report::{ChainReport, EventReport, Failure, Head, Refusal, Rule, Verdict};
 use super::story::Story;
 use crate::change::Sha256Digest;
@@ -27,11 +27,16 @@ pub struct Prepared {
 impl Prepared {
     /// Reads an envelope and verifies its signature.
     pub fn of(trust: &TrustHistory, bytes: &[u8]) -> Self {
+        Self::logged(trust, bytes, None)
+    }
+
+    /// The same for one that a log is known to hold at `index`.
+    pub fn logged(trust: &TrustHistory, bytes: &[u8], index: Option<u64>) -> Self {
         match Envelope::parse(bytes) {
             Ok(envelope) => Self {
                 keyid: Some(envelope.keyid().clone()),
                 digest: Some(envelope.digest()),
-                attested: authenticate(trust, &envelope),
+                attested: authenticate_logged(trust, &envelope, index),
             },
             Err(error) => Self {
                 keyid: None,
