@@ -103,6 +103,7 @@ fn drafted(trust: &TrustRoot, occurred_at: Millis, detail: &str) -> Vec<u8> {
                 version: Label::new("1").unwrap(),
             },
         },
+        reason: None,
         detail: text(detail),
         evidence: List::default(),
     };
