@@ -372,6 +372,7 @@ fn a_person_rotates_and_revokes_and_is_told_what_to_do_next() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "two holders, told as one story")]
 fn a_trust_root_of_two_root_keys_is_signed_by_both_holders() {
     let mut home = Home::new();
     home.variables

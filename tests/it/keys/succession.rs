@@ -56,7 +56,13 @@ impl Home {
         let names = std::fs::read_dir(self.keys()).unwrap();
         let mut names: Vec<String> = names
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| !name.ends_with(".key") && !name.ends_with(".secret"))
+            .filter(|name| {
+                ![Some("key"), Some("secret")].contains(
+                    &std::path::Path::new(name)
+                        .extension()
+                        .and_then(|end| end.to_str()),
+                )
+            })
             .filter(|name| !name.starts_with("trust-root-"))
             .collect();
         names.sort();
