@@ -28,9 +28,9 @@ def key_of(text: str) -> bytes:
 def verified(path: str, public: bytes) -> dict:
     with open(path, "rb") as file:
         document = json.load(file)
-    envelope = Envelope.from_dict(document)
     # A signature whose key id is not the key's is skipped by the library, so the key is given the id that the envelope names.
     keyid = document["signatures"][0]["keyid"]
+    envelope = Envelope.from_dict(document)
     key = SSlibKey(keyid, "ed25519", "ed25519", {"public": public.hex()})
     envelope.verify([key], 1)
     statement = json.loads(envelope.payload)

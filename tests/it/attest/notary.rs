@@ -186,13 +186,18 @@ fn a_statement_of_another_kind_is_not_taken_for_this_one() {
         "urn:caretaker:attestation:proposal:v2",
         "urn:caretaker:attestation:proposal:v1 ",
         "URN:caretaker:attestation:proposal:v1",
-        "urn:caretaker:attestation:enrolment:v1",
+        "urn:caretaker:attestation:heartbeat:v1",
     ] {
         let refused = Statement::parse(words.replacen(uri, other, 1).as_bytes());
         assert!(
             matches!(refused, Err(StatementError::PredicateType { .. })),
             "{other}: {refused:?}"
         );
+    }
+    for kind in PredicateType::ALL {
+        let other = words.replacen(uri, kind.uri(), 1);
+        let read = Statement::parse(other.as_bytes());
+        assert_eq!(read.is_ok(), kind == PredicateType::Proposal, "{kind}");
     }
     let approval = words.replacen(uri, "urn:caretaker:attestation:approval:v1", 1);
     assert!(matches!(

@@ -288,7 +288,7 @@ fn doctor_goes_on_without_a_configuration_that_can_be_read() {
     std::fs::write(home.folder.path().join("broken.yaml"), "keyz: {}\n").unwrap();
     insta::assert_snapshot!(shown(&home, &["doctor", "--offline"]), @r#"
     [1]
-    FAILED   configuration  …/broken.yaml:1:1: unknown key "keyz"; did you mean keys? Known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, identity, notify, anchor, telemetry. The sandbox, the keys and the database are looked at once it can be read
+    FAILED   configuration  …/broken.yaml:1:1: unknown key "keyz"; did you mean keys? Known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, evidence, identity, notify, anchor, telemetry. The sandbox, the keys and the database are looked at once it can be read
     ok       git            git version …
     1 failed, 0 warnings
     "#);
