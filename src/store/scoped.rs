@@ -49,8 +49,9 @@ statements! {
     /// One document.
     pub(super) EVIDENCE = "SELECT media_type, bytes FROM evidence WHERE organisation = $1 AND digest = $2";
     /// Every document of an incident that is there and that it has not let go.
-    EVIDENCE_OF = "SELECT e.digest, e.bytes FROM evidence_use u JOIN evidence e ON e.organisation = u.organisation \
-        AND e.digest = u.digest WHERE u.organisation = $1 AND u.incident = $2 AND NOT EXISTS (SELECT 1 FROM evidence_gap g \
+    EVIDENCE_OF = "SELECT e.digest, e.bytes FROM incident i JOIN evidence_use u ON u.organisation = i.organisation \
+        AND u.incident = i.id JOIN evidence e ON e.organisation = u.organisation AND e.digest = u.digest \
+        WHERE i.organisation = $1 AND i.id = $2 AND NOT EXISTS (SELECT 1 FROM evidence_gap g \
         WHERE g.organisation = u.organisation AND g.digest = u.digest AND g.incident = u.incident) ORDER BY e.digest";
     /// The links of an incident, oldest first.
     APPROVALS = "SELECT id, incident, request, principal, issued_at, expires_at, revoked_at, consumed_at, decision \
