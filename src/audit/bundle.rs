@@ -10,20 +10,22 @@ use thiserror::Error;
 
 use super::archive::{self, Archive, ArchiveError};
 use super::report::{Failure, Report, Rule};
-use crate::attest::chain::{Expectation, Verdict, verify_chain};
+use crate::attest::chain::{Expectation, Prepared, Verdict, verify_prepared};
 use crate::attest::predicate::CheckpointRef;
 use crate::attest::text::{Text, shown};
-use crate::attest::{Event, KeyId, KeyUse, TrustHistory, TrustRoot, TrustRootError};
+use crate::attest::{Event, KeyUse, TrustHistory, TrustRoot, TrustRootError};
 use crate::change::Sha256Digest;
 use crate::log::{
-    KeyName, LogPolicy, LogProof, SignatureType, SignedCheckpoint, TreeHash, TrustedCheckpoint,
-    VerifierKey, verify_consistency,
+    Included, KeyName, LogPolicy, LogProof, SignatureType, SignedCheckpoint, TreeHash,
+    TrustedCheckpoint, VerifierKey, verify_consistency,
 };
 
 /// The longest bundle that is read, in bytes.
 pub const MAX_BUNDLE: usize = 256 << 20;
 /// The most events that a bundle may hold.
 const MAX_EVENTS: usize = 4_096;
+/// The most versions of the trust root that are looked at: each costs signatures.
+const MAX_ROOTS: usize = 64;
 /// What the member `format` says.
 const FORMAT: &[u8] = b"caretaker-bundle/v1\n";
 
@@ -63,6 +65,31 @@ pub enum BundleError {
     NotThere {
         /// What is pinned.
         pinned: Sha256Digest,
+    },
+    /// More versions than are looked at.
+    #[error("the bundle brings more than {MAX_ROOTS} versions of the trust root")]
+    TooManyRoots,
+    /// A version under another number.
+    #[error(
+        "the bundle's {member} holds version {version} of the trust root, which belongs under its own number"
+    )]
+    Misnamed {
+        /// The member.
+        member: String,
+        /// The version it holds.
+        version: u64,
+    },
+    /// Another document of the pinned version's number.
+    #[error(
+        "the bundle's {member} is not the trust root that you pin: its digest is {found}, yours is {pinned}"
+    )]
+    Swapped {
+        /// The member.
+        member: String,
+        /// What is pinned.
+        pinned: Sha256Digest,
+        /// What was found.
+        found: Sha256Digest,
     },
     /// A version of the trust root does not follow from the pinned one.
     #[error("the bundle's {member}: {reason}")]
@@ -126,8 +153,18 @@ pub fn verify_bundle(
         .map(|(name, bytes)| (format!("root/{name}"), bytes));
     let trust = trust_from(brought, pin)?;
     let events = events(&archive);
+    let policy = log_policy(&trust);
+    let proofs: Vec<Proof> = events
+        .iter()
+        .enumerate()
+        .map(|(seq, envelope)| Proof::read(&archive, seq, envelope, policy.as_ref().ok()))
+        .collect();
+    // The places come first: where the trust root ends a key at one, it is the place that decides.
+    let prepared = events.iter().zip(&proofs);
+    let prepared =
+        prepared.map(|(envelope, proof)| Prepared::logged(&trust, envelope, proof.index()));
     let mut judged = Judged {
-        report: verify_chain(&trust, &Expectation::default(), &events).into(),
+        report: verify_prepared(&Expectation::default(), prepared).into(),
         trust: &trust,
     };
     if events.len() >= MAX_EVENTS {
@@ -135,7 +172,7 @@ pub fn verify_bundle(
         judged.refuse(Rule::Bundle, "fewer than 4,096 events", &found);
     }
     judged.check_members(&archive, events.len());
-    let checkpoint = judged.check_log(&archive, &events);
+    let checkpoint = judged.check_log(policy.err(), proofs);
     judged.check_seen(&archive, checkpoint.as_ref(), seen);
     judged.check_evidence(&archive);
     let Judged { report, .. } = judged;
@@ -162,13 +199,21 @@ pub fn trust_from<'a>(
     pin: &Pin,
 ) -> Result<TrustHistory, BundleError> {
     let mut brought = BTreeMap::new();
-    for (member, bytes) in members {
+    for (count, (member, bytes)) in members.enumerate() {
+        if count >= MAX_ROOTS {
+            return Err(BundleError::TooManyRoots);
+        }
         let root = TrustRoot::parse_unpinned(bytes);
         let root = root.map_err(|reason| BundleError::TrustRoot {
             member: member.clone(),
             reason,
         })?;
-        brought.insert(root.document().version, (member, bytes, root.digest()));
+        let version = root.document().version;
+        // Each under its own number, so that none is there twice.
+        if member != format!("root/{version}.json") {
+            return Err(BundleError::Misnamed { member, version });
+        }
+        brought.insert(version, (member, bytes, root.digest()));
     }
     let pinned = match pin {
         Pin::Root(root) => root.as_ref().clone(),
@@ -183,6 +228,17 @@ pub fn trust_from<'a>(
         }
     };
     let version = pinned.document().version;
+    // Break it: pass over it; a trust map that was swapped then travels along unnoticed
+    // (`audit::bundle::another_trust_root_of_the_pinned_number_is_refused`).
+    if let Some((member, _, found)) = brought.get(&version)
+        && *found != pinned.digest()
+    {
+        return Err(BundleError::Swapped {
+            member: member.clone(),
+            pinned: pinned.digest(),
+            found: *found,
+        });
+    }
     let mut history = TrustHistory::from(pinned);
     let older = brought.range(..version).rev();
     let newer = brought.range(version.saturating_add(1)..);
@@ -205,11 +261,10 @@ pub fn trust_from<'a>(
     Ok(history)
 }
 
-/// The envelopes, a line each.
+/// The envelopes, a line each. Each line ends with a line break, so that there is one way to write them.
 fn events<'a>(archive: &Archive<'a>) -> Vec<&'a [u8]> {
     let text = archive.member("events.jsonl").unwrap_or_default();
     let mut lines: Vec<_> = text.split(|byte| *byte == b'\n').take(MAX_EVENTS).collect();
-    // What follows the last line break is nothing, unless the last line has none.
     if lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
@@ -218,7 +273,9 @@ fn events<'a>(archive: &Archive<'a>) -> Vec<&'a [u8]> {
 
 /// Whether the last event ends the incident.
 fn ending(report: &Report) -> Ending {
-    let last = report.events.last().and_then(|event| event.event.as_ref());
+    let events = report.events.iter().rev();
+    let mut events = events.skip_while(|event| matches!(event.event, Some(Event::Gap(_))));
+    let last = events.next().and_then(|event| event.event.as_ref());
     let finished = match last {
         Some(Event::Execution(_)) => true,
         Some(Event::PolicyDecision(decision)) => decision.terminal,
@@ -228,6 +285,39 @@ fn ending(report: &Report) -> Ending {
         Ending::Finished
     } else {
         Ending::Open
+    }
+}
+
+/// What a bundle brings to show that an event was logged.
+enum Proof {
+    Missing(String),
+    Wrong(String),
+    Included(Box<Included>),
+}
+
+impl Proof {
+    fn read(
+        archive: &Archive<'_>,
+        seq: usize,
+        envelope: &[u8],
+        policy: Option<&LogPolicy>,
+    ) -> Self {
+        let name = format!("proofs/{seq}.tlog-proof");
+        let (Some(proof), Some(policy)) = (archive.member(&name), policy) else {
+            return Self::Missing(format!("no {name}"));
+        };
+        match LogProof::parse(proof).and_then(|proof| proof.verify(envelope, policy)) {
+            Ok(included) => Self::Included(Box::new(included)),
+            Err(error) => Self::Wrong(error.to_string()),
+        }
+    }
+
+    /// Where in the log the event is, once that is proven.
+    fn index(&self) -> Option<u64> {
+        match self {
+            Self::Included(included) => Some(included.index()),
+            Self::Missing(_) | Self::Wrong(_) => None,
+        }
     }
 }
 
@@ -266,6 +356,17 @@ impl Judged<'_> {
                 _ => true,
             }
         };
+        let text = archive.member("events.jsonl").unwrap_or_default();
+        if !text.is_empty() && !text.ends_with(b"\n") {
+            let expected = "a line break after the last event";
+            self.refuse(Rule::Bundle, expected, "none");
+        }
+        for (name, proof) in archive.folder("consistency") {
+            if hashes(proof).is_none() {
+                let found = format!("consistency/{name}");
+                self.refuse(Rule::Bundle, "a hash a line in every proof", &found);
+            }
+        }
         let names: Vec<_> = archive.members().map(|(name, _)| name).collect();
         for name in names.into_iter().filter(|name| unknown(name)) {
             self.refuse(Rule::Bundle, "a member that a bundle has", name);
@@ -273,35 +374,28 @@ impl Judged<'_> {
     }
 
     /// Each event is a leaf of one log, whose checkpoint the log's key signed, in the order of the chain.
-    fn check_log(&mut self, archive: &Archive<'_>, events: &[&[u8]]) -> Option<TrustedCheckpoint> {
-        let policy = match log_policy(self.trust) {
-            Ok(policy) => policy,
-            Err(reason) => {
-                self.cannot_tell(Rule::Log, "a key of the log in the trust root", &reason);
-                return None;
-            }
-        };
+    fn check_log(
+        &mut self,
+        no_policy: Option<String>,
+        proofs: Vec<Proof>,
+    ) -> Option<TrustedCheckpoint> {
+        if let Some(reason) = no_policy {
+            self.cannot_tell(Rule::Log, "a key of the log in the trust root", &reason);
+            return None;
+        }
         let mut checkpoint: Option<TrustedCheckpoint> = None;
         let mut before: Option<u64> = None;
-        for (seq, envelope) in events.iter().enumerate() {
-            let name = format!("proofs/{seq}.tlog-proof");
-            let Some(proof) = archive.member(&name) else {
-                self.cannot_tell(
-                    Rule::Log,
-                    "a proof that the event was logged",
-                    &format!("no {name}"),
-                );
-                continue;
-            };
-            let included = LogProof::parse(proof).and_then(|proof| proof.verify(envelope, &policy));
-            let included = match included {
-                Ok(included) => included,
-                Err(error) => {
-                    self.fail_event(
-                        seq,
-                        "a proof that the event is in the log",
-                        &error.to_string(),
-                    );
+        for (seq, proof) in proofs.into_iter().enumerate() {
+            let included = match proof {
+                Proof::Included(included) => included,
+                Proof::Missing(found) => {
+                    let expected = "a proof that the event was logged".to_owned();
+                    self.report
+                        .fail_event(seq, Verdict::CannotVerify, Rule::Log, expected, found);
+                    continue;
+                }
+                Proof::Wrong(found) => {
+                    self.fail_event(seq, "a proof that the event is in the log", &found);
                     continue;
                 }
             };
@@ -310,7 +404,6 @@ impl Judged<'_> {
                 self.fail_event(seq, "a place after the event before", &index.to_string());
             }
             before = Some(index);
-            self.check_index(seq, index);
             let found = included.checkpoint();
             match &checkpoint {
                 None => checkpoint = Some(found.clone()),
@@ -322,26 +415,6 @@ impl Judged<'_> {
         }
         self.report.checkpoint = checkpoint.as_ref().map(reference);
         checkpoint
-    }
-
-    /// A key of a role counts for a part of the log only.
-    fn check_index(&mut self, seq: usize, index: u64) {
-        let keyid: Option<KeyId> = self
-            .report
-            .events
-            .get(seq)
-            .and_then(|event| event.keyid.clone());
-        let Some((_, key)) = keyid.as_ref().and_then(|keyid| self.trust.role_key(keyid)) else {
-            return;
-        };
-        let from = key.from_index.unwrap_or(0);
-        let until = key.until_index.unwrap_or(u64::MAX);
-        // Break it: drop this; a key that was taken out of use signs on (`audit::bundle::a_key_counts_in_its_part_of_the_log`).
-        if !(from..until).contains(&index) {
-            let expected =
-                format!("a place from {from} on and before {until}, where the key counts");
-            self.fail_event(seq, &expected, &index.to_string());
-        }
     }
 
     fn fail_event(&mut self, seq: usize, expected: &str, found: &str) {
@@ -423,7 +496,8 @@ impl Judged<'_> {
     }
 }
 
-/// Whose checkpoints count: the log's keys in the newest trust root that is held, and in the older ones.
+/// Whose checkpoints count: the log's keys, past ones included, in the newest trust root that is held, except revoked ones: what
+/// a thief signs carries no date that could be believed.
 ///
 /// # Errors
 /// There are none, in words.
@@ -431,17 +505,12 @@ pub fn log_policy(trust: &TrustHistory) -> Result<LogPolicy, String> {
     let words = |error: &dyn std::fmt::Display| error.to_string();
     let origin = log_origin(trust.newest().document().org.as_str())?;
     let mut keys: Vec<VerifierKey> = Vec::new();
-    for root in trust.versions().rev() {
-        let listed = root
-            .document()
-            .side_keys
-            .iter()
-            .flat_map(|keys| keys.iter());
-        for key in listed.filter(|key| key.purpose.as_str() == KeyUse::Log.name()) {
-            if !keys.iter().any(|known| *known.public() == key.public) {
-                let public = key.public.clone();
-                keys.push(VerifierKey::new(origin.clone(), SignatureType::Log, public));
-            }
+    // Break it: take the keys of every version; a key of the log that was revoked or dropped signs on
+    // (`audit::bundle::a_checkpoint_by_a_revoked_key_of_the_log_proves_nothing`).
+    for key in trust.newest().side_keys(KeyUse::Log) {
+        if key.revoked.is_none() {
+            let public = key.public.clone();
+            keys.push(VerifierKey::new(origin.clone(), SignatureType::Log, public));
         }
     }
     LogPolicy::new(keys, Vec::new(), 0).map_err(|error| words(&error))

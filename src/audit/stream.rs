@@ -334,9 +334,9 @@ impl<'a> Audit<'a> {
                 }
             },
         };
-        for failure in chain.take(prepared) {
+        let (verdict, failures) = chain.take(prepared);
+        for failure in failures {
             let rule = Rule::Chain(failure.rule);
-            let verdict = Verdict::Invalid;
             self.fail(place, verdict, rule, &failure.expected, &failure.found);
         }
         places.push(place);

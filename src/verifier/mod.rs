@@ -106,7 +106,12 @@ impl VerifyError {
     pub const fn verdict(&self) -> Verdict {
         match self {
             Self::Bundle {
-                cause: BundleError::Archive(_) | BundleError::TrustRoot { .. },
+                cause:
+                    BundleError::Archive(_)
+                    | BundleError::TrustRoot { .. }
+                    | BundleError::TooManyRoots
+                    | BundleError::Misnamed { .. }
+                    | BundleError::Swapped { .. },
                 ..
             }
             | Self::Untrusted { .. } => Verdict::Invalid,

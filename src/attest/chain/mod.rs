@@ -73,8 +73,8 @@ impl GrowingChain {
         }
     }
 
-    /// Takes the next event, and says what does not hold about it.
-    pub fn take(&mut self, prepared: Prepared) -> Vec<Failure> {
+    /// Takes the next event: the verdict on it, and what does not hold about it.
+    pub fn take(&mut self, prepared: Prepared) -> (Verdict, Vec<Failure>) {
         self.walk.take(prepared);
         self.walk.drain()
     }
@@ -97,9 +97,19 @@ where
     I: IntoIterator<Item = B>,
     B: AsRef<[u8]>,
 {
+    let envelopes = envelopes.into_iter();
+    let prepared = envelopes.map(|envelope| Prepared::of(trust, envelope.as_ref()));
+    verify_prepared(expected, prepared)
+}
+
+/// Verifies the chain of envelopes that were judged one by one.
+pub fn verify_prepared(
+    expected: &Expectation,
+    prepared: impl IntoIterator<Item = Prepared>,
+) -> ChainReport {
     let mut walk = Walk::new(expected);
-    for envelope in envelopes {
-        walk.take(Prepared::of(trust, envelope.as_ref()));
-    }
+    prepared
+        .into_iter()
+        .for_each(|prepared| walk.take(prepared));
     walk.finish()
 }

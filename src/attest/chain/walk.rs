@@ -115,7 +115,12 @@ impl<'a> Walk<'a> {
             Ok(refusals) => refusals
                 .into_iter()
                 .for_each(|refusal| self.refuse(&mut event, &refusal)),
-            Err(refusal) => self.refuse(&mut event, &refusal),
+            Err(refusal) => {
+                if let (Verdict::CannotVerify, Some(digest)) = (refusal.verdict, event.digest) {
+                    self.story.pass_over(digest);
+                }
+                self.refuse(&mut event, &refusal);
+            }
         }
         self.before = event.digest.map_or(Before::Unreadable, Before::Digest);
         self.report.head = event.digest.map(|digest| Head {
@@ -126,12 +131,13 @@ impl<'a> Walk<'a> {
         self.position += 1;
     }
 
-    /// What does not hold since the last call. The reports on single events are forgotten, so that a chain of any length costs
+    /// The worst verdict on an event since the last call, and what does not hold. The reports on single events are forgotten, so that a chain of any length costs
     /// the same memory.
-    pub(super) fn drain(&mut self) -> Vec<Failure> {
-        self.report.events.clear();
+    pub(super) fn drain(&mut self) -> (Verdict, Vec<Failure>) {
+        let verdicts = self.report.events.drain(..).map(|event| event.verdict);
+        let worst = verdicts.max().unwrap_or(Verdict::Valid);
         self.report.gaps.clear();
-        std::mem::take(&mut self.report.failures)
+        (worst, std::mem::take(&mut self.report.failures))
     }
 
     /// Whether only escalations and gaps may follow.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use caretaker::attest::chain::{Rule as ChainRule, Verdict};
-use caretaker::attest::trust_root::SideKey;
-use caretaker::attest::{List, SecretKey, TrustRoot, TrustRootDocument};
+use caretaker::attest::trust_root::{Revocation, SideKey};
+use caretaker::attest::{List, SecretKey, Text, TrustRoot, TrustRootDocument};
 use caretaker::audit::{
     BundleContents, BundleError, BundleReport, Ending, Pin, Rule, log_origin, verify_bundle,
 };
@@ -248,6 +248,75 @@ fn a_trust_root_that_does_not_follow_from_the_pinned_one_is_refused() {
 }
 
 #[test]
+fn another_trust_root_of_the_pinned_number_is_refused() {
+    let mut bundle = contents(&merged());
+    let mut other = document();
+    other.expires_at = Millis(other.expires_at.0 + 1);
+    let other = TrustRoot::sign(&other, &[&root_key(0)]).unwrap();
+    bundle.trust_roots = vec![(1, other.to_bytes().unwrap())];
+    let refused = verify_bundle(&bundle.clone().write().unwrap(), &pin(), None);
+    assert!(
+        matches!(refused, Err(BundleError::Swapped { .. })),
+        "{refused:?}"
+    );
+    bundle.trust_roots = vec![(2, trust_root().to_bytes().unwrap())];
+    let refused = verify_bundle(&bundle.write().unwrap(), &pin(), None);
+    assert!(
+        matches!(refused, Err(BundleError::Misnamed { version: 1, .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_checkpoint_by_a_revoked_key_of_the_log_proves_nothing() {
+    let mut document = document();
+    let key = SideKey::from_public(label("log"), log_key().public());
+    let revoked = Revocation {
+        at: Millis(1),
+        at_index: None,
+        compromised_since: None,
+        reason: Text::new("stolen").unwrap(),
+    };
+    let revoked = SideKey {
+        revoked: Some(revoked),
+        ..key
+    };
+    document.side_keys = Some(List::first_of([revoked]));
+    let root = TrustRoot::sign(&document, &[&root_key(0)]).unwrap();
+    let mut ledger = Ledger::new();
+    ledger.trust = root.clone().into();
+    ledger.propose(|_| ());
+    let bundle = contents(&ledger).write().unwrap();
+    let report = verify_bundle(&bundle, &Pin::Root(Box::new(root)), None).unwrap();
+    assert_failed(&report, Verdict::CannotVerify, Rule::Log);
+}
+
+#[test]
+fn there_is_one_way_to_write_the_events() {
+    let bundle = contents(&merged()).write().unwrap();
+    for edit in [&b""[..], b"\n\n"] {
+        let mut members = unpacked(&bundle);
+        let events = members.get_mut("events.jsonl").unwrap();
+        events.pop();
+        events.extend(edit);
+        let report = check(&packed(&members));
+        assert_eq!(report.report.verdict, Verdict::Invalid, "{report:#?}");
+    }
+    let mut members = unpacked(&bundle);
+    members.insert("consistency/1-2".to_owned(), b"no hash\n".to_vec());
+    assert_failed(&check(&packed(&members)), Verdict::Invalid, Rule::Bundle);
+}
+
+#[test]
+fn a_gap_after_the_merge_leaves_the_incident_finished() {
+    let mut ledger = merged();
+    ledger.admit_gap();
+    let report = check(&contents(&ledger).write().unwrap());
+    assert_eq!(report.report.verdict, Verdict::Valid, "{report:#?}");
+    assert_eq!(report.ending, Ending::Finished);
+}
+
+#[test]
 fn every_edit_of_the_events_is_found() {
     let ledger = merged();
     let edits: [(&str, fn(&mut Vec<(Vec<u8>, Vec<u8>)>)); 5] = [
@@ -388,7 +457,7 @@ fn a_key_counts_in_its_part_of_the_log() {
     // Its place in the log is 5.
     let bundle = contents(&ledger).write().unwrap();
     let report = verify_bundle(&bundle, &Pin::Root(Box::new(root)), None).unwrap();
-    assert_failed(&report, Verdict::Invalid, Rule::Log);
+    assert_failed(&report, Verdict::Invalid, Rule::Chain(ChainRule::KeyWindow));
 }
 
 #[test]
