@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod hostile;
+mod keeping;
 mod leaves;
 mod merkle;
 mod notes;

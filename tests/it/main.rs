@@ -30,6 +30,7 @@ mod incident;
 mod keys;
 mod log;
 mod notify;
+mod offline;
 mod onboard;
 mod reconcile;
 mod sandbox;
