@@ -63,6 +63,14 @@ pub enum ConnectorError {
         /// What was asked for.
         address: String,
     },
+    /// There is no token for the call: the App or its installation is not as it has to be. It was not sent.
+    #[error("{reason}; {mend}")]
+    NoToken {
+        /// What was being done, and what is in the way.
+        reason: String,
+        /// What a person does about it.
+        mend: &'static str,
+    },
     /// The provider answered, and the answer is a refusal or makes no sense.
     #[error("{action}: {reason}")]
     Refused {
@@ -223,6 +231,9 @@ impl Condition {
 pub struct Usage {
     /// Requests sent for this repository.
     pub requests: u64,
+    /// Those of them that looked whether anything happened, and what; the others belong to a proposal or a merge.
+    #[serde(default)]
+    pub watching: u64,
     /// Those of them that were answered with "not modified", which cost nothing.
     pub unchanged: u64,
     /// Those of them that repeated one that came to nothing.

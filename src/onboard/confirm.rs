@@ -151,6 +151,7 @@ async fn set(
     state: ProjectState,
 ) -> Result<Project, OnboardError> {
     let project = find_present(store, organisation, id).await?;
-    store.set_project_state(&project, state).await?;
+    let now = store.now().await?;
+    store.set_project_state(&project, state, now).await?;
     find(store, organisation, id).await
 }

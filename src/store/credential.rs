@@ -4,7 +4,7 @@ use super::approval::LOCK;
 use super::commit::REVOKE;
 use super::project::{self, Project, WAKE};
 use super::statement::statements;
-use super::{Store, StoreError, Work, value};
+use super::{Store, StoreError, Work, look, value};
 use crate::clock::Millis;
 use crate::id::{IncidentId, OrganisationId, ProjectId};
 use crate::incident::{AuditEvent, ClosedReason, Fact, Snapshot};
@@ -109,6 +109,10 @@ impl Store {
             .bind(project.id.as_str())
             .bind(project.organisation.as_str());
         work.execute(wake).await?;
+        let news = sqlx::query(look::NEWS)
+            .bind(project.id.as_str())
+            .bind(now.0);
+        work.execute(news).await?;
         let whose = (&project.organisation, &project.id);
         work.audit(whose.0, None, Some(whose.1), event, now).await?;
         work.commit_and_nudge().await?;

@@ -222,11 +222,12 @@ impl Store {
         work.commit().await
     }
 
-    /// Pauses a confirmed project or resumes a paused one.
+    /// Pauses a confirmed project or resumes a paused one, which is looked at at once.
     pub async fn set_project_state(
         &self,
         project: &Project,
         state: ProjectState,
+        now: Millis,
     ) -> Result<(), StoreError> {
         let doing = "pausing or resuming a project";
         let mut work = self.writing(doing).await?;
@@ -240,6 +241,12 @@ impl Store {
                 project.id, project.id
             );
             return Err(StoreError::Refused { doing, reason });
+        }
+        if state == ProjectState::Confirmed {
+            let news = sqlx::query(look::NEWS)
+                .bind(project.id.as_str())
+                .bind(now.0);
+            work.execute(news).await?;
         }
         work.commit().await
     }

@@ -58,6 +58,10 @@ pub fn of_error(project: &Project, error: &ConnectorError) -> Standing {
                 "if it was deleted, `caretaker project remove {id}`; if the token lost sight of it, {token}"
             )),
         ),
+        ConnectorError::NoToken { reason, mend } => {
+            let (detail, mend) = (reason.clone(), (*mend).to_owned());
+            return Standing::new(Condition::CredentialRefused, detail, Some(mend));
+        }
         ConnectorError::Refused { .. } => (
             Condition::Failing,
             Some("look at the provider's status page; it is looked at again by itself".to_owned()),

@@ -14,7 +14,7 @@ const EVENTS: u32 = 50;
 /// One hour, in milliseconds.
 const HOUR_MILLIS: i64 = 60 * 60 * 1000;
 
-/// A project, and how watching it goes once it was scheduled.
+/// A project, and how watching it goes once it was looked at.
 pub(super) struct Watching {
     pub(super) project: Project,
     pub(super) state: Option<WatchState>,
@@ -49,7 +49,8 @@ pub(super) async fn read(
             state: states
                 .iter()
                 .position(|state| state.project == project.id)
-                .map(|place| states.swap_remove(place)),
+                .map(|place| states.swap_remove(place))
+                .filter(was_looked_at),
             project,
         })
         .collect())
@@ -65,9 +66,17 @@ pub(super) async fn record(
     let states = scoped.watch_states().await?;
     let state = states.into_iter().find(|state| state.project == *id);
     Ok(Record {
-        watching: Watching { project, state },
+        watching: Watching {
+            project,
+            state: state.filter(was_looked_at),
+        },
         events: scoped.project_events(id, EVENTS).await?,
     })
+}
+
+/// One that only waits for its first look says nothing of the project yet.
+fn was_looked_at(state: &WatchState) -> bool {
+    state.looked_at.or(state.since).is_some()
 }
 
 /// Requests of the present hour, and how many of them were answered with "not modified".

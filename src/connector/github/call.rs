@@ -95,6 +95,7 @@ pub(super) struct Caller {
     allowance: Arc<Allowance>,
     deadline: Duration,
     requests: AtomicU64,
+    watching: AtomicU64,
     unchanged: AtomicU64,
     repeated: AtomicU64,
 }
@@ -115,6 +116,7 @@ impl Caller {
             credential,
             deadline,
             requests: AtomicU64::new(0),
+            watching: AtomicU64::new(0),
             unchanged: AtomicU64::new(0),
             repeated: AtomicU64::new(0),
         }
@@ -158,6 +160,7 @@ impl Caller {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Usage {
             requests: count(&self.requests),
+            watching: count(&self.watching),
             unchanged: count(&self.unchanged),
             repeated: count(&self.repeated),
             limit,
@@ -368,6 +371,9 @@ impl Caller {
             .admit(self.client.now(), request.errand, Cost::of(request.method))
             .map_err(Unanswered::Limited)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
+        if request.errand == Errand::Watch {
+            self.watching.fetch_add(1, Ordering::Relaxed);
+        }
         let outgoing = Outgoing {
             method: request.method,
             address: &format!("{}{}", self.base, request.path),

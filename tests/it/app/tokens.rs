@@ -389,7 +389,7 @@ fn without_a_token_a_call_fails_as_the_token_did() {
     };
     let call = ConnectorError::from(lasting);
     assert!(!call.is_transient());
-    insta::assert_snapshot!(call, @"getting a token: getting a token for the poller: installation 5 is suspended; its owner can unsuspend it at the App's page under Installed GitHub Apps");
+    insta::assert_snapshot!(call, @"getting a token for the poller: installation 5 is suspended; its owner can unsuspend it at the App's page under Installed GitHub Apps");
 }
 
 #[tokio::test]

@@ -257,6 +257,7 @@ async fn one_odd_run_does_not_hide_the_others() {
     huge["id"] = json!(1e30);
     let mut nowhere = run(6);
     (nowhere["repository"], nowhere["head_repository"]) = (Value::Null, Value::Null);
+    nowhere["event"] = json!("merge_group");
     let list = json!([
         run(1),
         abbreviated,

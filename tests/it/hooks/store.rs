@@ -114,7 +114,7 @@ on_both! {
     async fn only_who_watches_that_repository_is_hinted(world) {
         let paused = project(1, 2);
         world.watch(&paused).await;
-        world.store.set_project_state(&paused, ProjectState::Paused).await.unwrap();
+        world.store.set_project_state(&paused, ProjectState::Paused, NOW).await.unwrap();
         let removed = project(1, 3);
         world.watch(&removed).await;
         world.run_sql("UPDATE project SET removed_at = 1 WHERE repository_id = '3'").await;

@@ -12,7 +12,7 @@ on_both! {
         assert_eq!(world.store.watched_projects().await.unwrap(), std::slice::from_ref(&world.project));
         assert_eq!(world.store.credential(&draft.id).await.unwrap().as_deref(), Some(&b"sealed too"[..]));
         assert_eq!(world.store.credential(&project(1, 9).id).await.unwrap(), None);
-        assert!(world.store.set_project_state(&draft, ProjectState::Paused).await.is_err());
+        assert!(world.store.set_project_state(&draft, ProjectState::Paused, NOW).await.is_err());
 
         // The draft changed since it was shown.
         let shown = std::mem::replace(&mut draft.draft_digest, Sha256Digest::of(b"another"));
@@ -23,9 +23,9 @@ on_both! {
         assert_eq!(world.store.watched_projects().await.unwrap().len(), 2);
         assert!(world.store.confirm_project(&draft, after(4)).await.is_err());
 
-        world.store.set_project_state(&draft, ProjectState::Paused).await.unwrap();
+        world.store.set_project_state(&draft, ProjectState::Paused, NOW).await.unwrap();
         assert_eq!(world.store.watched_projects().await.unwrap().len(), 1);
-        world.store.set_project_state(&draft, ProjectState::Confirmed).await.unwrap();
+        world.store.set_project_state(&draft, ProjectState::Confirmed, NOW).await.unwrap();
         let scope = world.store.within(&draft.organisation);
         let confirmed = scope.project(&draft.id).await.unwrap().unwrap();
         assert_eq!((confirmed.state, confirmed.confirmed_at), (ProjectState::Confirmed, Some(after(3))));

@@ -82,7 +82,7 @@ on_both! {
         let mut posing = world.project.clone();
         posing.organisation = project(2, 2).organisation;
         world.store.ensure_organisation(&posing.organisation, "stranger", NOW).await.unwrap();
-        assert!(world.store.set_project_state(&posing, ProjectState::Paused).await.is_err());
+        assert!(world.store.set_project_state(&posing, ProjectState::Paused, NOW).await.is_err());
         let id = IncidentId::new(NOW, world.fresh());
         assert!(world.store.observe(&posing, &failure("test", 100), None, &id, NOW).await.is_err());
         let event = AuditEvent { kind: "tried", detail: String::new() };

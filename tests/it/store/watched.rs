@@ -228,7 +228,7 @@ on_both! {
             .collect();
         world.store.remove_project(&world.project, "local:ada", NOW).await.unwrap();
         for one in observing {
-            let _: Observed = one.await.unwrap();
+            drop(one.await.unwrap());
         }
         let scope = world.store.within(&world.project.organisation);
         for incident in scope.incidents().await.unwrap() {

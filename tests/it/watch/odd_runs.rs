@@ -104,9 +104,12 @@ async fn logs_that_do_not_come_hold_nothing_back_and_the_run_is_told_in_the_end(
 #[tokio::test]
 async fn a_run_that_waits_for_its_log_is_told_before_a_newer_one() {
     let mut bench = quiet().await;
-    let mut logs = bench.provider.logs.lock().unwrap();
-    logs.insert(901, || Err(unreachable()));
-    drop(logs);
+    bench
+        .provider
+        .logs
+        .lock()
+        .unwrap()
+        .insert(901, || Err(unreachable()));
     bench
         .provider
         .put(run(2, "failure"), &[logged(901, "docs")]);
