@@ -40,7 +40,7 @@ pub use keys::{KeySecret, Keys};
 pub use rules_file::{RulesFileError, read_rules, rules_from_yaml};
 pub use schedule::{PollSchedule, ScheduleError};
 pub use secret::{SecretError, SecretSource};
-pub use source::{MAXIMUM_FILE_BYTES, SourceError};
+pub use source::{MAXIMUM_FILE_BYTES, SourceError, read as read_file};
 pub use yaml::{YamlError, yaml_value};
 
 use document::Document;

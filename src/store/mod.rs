@@ -86,6 +86,17 @@ impl Store {
         Ok(Millis(value::integer(&row, "now")?))
     }
 
+    /// Whether the database can be written: begins a transaction that writes, and leaves nothing behind.
+    ///
+    /// # Errors
+    /// It cannot be reached, or not be locked for writing.
+    pub async fn ready(&self) -> Result<(), StoreError> {
+        const DOING: &str = "asking whether the database can be written";
+        let work = self.writing(DOING).await?;
+        let ended = work.transaction.rollback().await;
+        ended.map_err(|error| self.translated(DOING, &error))
+    }
+
     /// The database as messages name it: without user, password and parameters.
     pub fn place(&self) -> &str {
         &self.place

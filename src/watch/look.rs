@@ -1,8 +1,12 @@
 //! One look at one project: its runs, now and then the repository itself and its workflows, and what follows for the next look.
 
+mod telling;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use self::telling::tell;
 use super::memory::Memory;
 use super::pace::{Allowance, Shown, next_look};
 use super::poll::{PollReport, WatchError, is_due, poll};
@@ -16,7 +20,6 @@ use crate::config::{Poll, PollSchedule, rules_from_yaml};
 use crate::connector::{Condition, Connector, ConnectorError, Usage};
 use crate::gate::Rules;
 use crate::id::{Entropy, IncidentId};
-use crate::incident::AuditEvent;
 use crate::store::{Look, Looked, Project, Store, StoreError, WatchMode};
 use crate::worker::{Connectors, Time};
 
@@ -24,8 +27,8 @@ use crate::worker::{Connectors, Time};
 const REPOSITORY_EVERY: i64 = 10 * 60 * 1000;
 /// How often its workflows are looked at, in milliseconds.
 const WORKFLOWS_EVERY: i64 = 15 * 60 * 1000;
-/// A limit that lasts this long is told, in milliseconds: nothing is seen meanwhile.
-const LONG_LIMIT: i64 = 10 * 60 * 1000;
+/// How often a look that goes on says so.
+const KEEP_EVERY: Duration = Duration::from_secs(20);
 /// How many looks in a row may fail for the moment before that is shown.
 const PATIENCE: u32 = 3;
 
@@ -87,27 +90,6 @@ impl Watched {
             .map_or(now, |allowance| allowance.spent(poll, now).ready_at(poll))
     }
 
-    /// Whether people are told of a limit now: that it lasts, once, and that it is over if they were told.
-    fn tell_of_limit(
-        &mut self,
-        condition: Condition,
-        until: Option<Millis>,
-        look: &Look,
-        now: Millis,
-    ) -> bool {
-        if condition != Condition::Limited {
-            return std::mem::take(&mut self.limit_told);
-        }
-        let began = look.since.filter(|_| look.condition == condition);
-        let end = until.unwrap_or(now);
-        // Break it: always answer false; nobody then learns that nothing is seen
-        // (`watch::conditions::a_limit_that_lasts_is_told_once_with_its_mend`).
-        let lasts = end.0.saturating_sub(began.unwrap_or(now).0) >= LONG_LIMIT;
-        let news = lasts && !self.limit_told;
-        self.limit_told |= lasts;
-        news
-    }
-
     /// How the repository itself said it was.
     fn standing(&self) -> Standing {
         let said = self.repository.as_ref();
@@ -152,18 +134,24 @@ pub(super) async fn look(
             .map_or_else(|_| Usage::default(), |it| it.usage())
     };
     let before = usage();
-    let (report, trouble) = match &connector {
-        Ok(connector) => seen(&means, project, &mut watched, &**connector, began).await,
-        Err(reason) => (None, Some(own_fault(reason.clone()))),
+    let mut report = None;
+    let outcome = match &connector {
+        Ok(connector) => {
+            let connector = &**connector;
+            let seen = seen(&means, project, &mut watched, connector, began, &mut report);
+            keeping(&means, &look, seen).await
+        }
+        Err(reason) => Err(own_fault(reason.clone())),
     };
     let usage = usage();
-    // A worker may merge through the same connector meanwhile, which is not for the watch to pay.
+    // Break it: count all requests; a worker that merges meanwhile then spends the allowance of the watch
+    // (`connector::limits::what_is_asked_for_a_merge_is_not_counted_as_watching`).
     let requests = usage.watching.saturating_sub(before.watching);
     let now = means.now().await.unwrap_or(began);
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
     allowance.spend(&means.poll, requests, now);
     let allowed_at = allowance.ready_at(&means.poll);
-    let (standing, until) = settled(&look, &mut watched, trouble);
+    let (standing, until) = settled(&look, &mut watched, outcome);
     let told = (&standing, until);
     tell(&means, &look, &mut watched, told, report.as_ref(), now).await;
     let own: Option<PollSchedule> = project
@@ -206,13 +194,34 @@ pub(super) async fn look(
     }
 }
 
+/// A look that takes its time keeps its project meanwhile: another process would take it over, take its time too, and nothing
+/// would ever be shown.
+async fn keeping<T>(means: &Means, look: &Look, seen: impl Future<Output = T>) -> T {
+    let keep = async {
+        loop {
+            tokio::time::sleep(KEEP_EVERY).await;
+            let kept = match means.now().await {
+                Ok(now) => means.store.keep_look(look, now).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = kept {
+                tracing::warn!(project = %look.project.id, %error, "another process may take the project over");
+            }
+        }
+    };
+    tokio::select! {
+        seen = seen => seen,
+        () = keep => std::future::pending().await,
+    }
+}
+
 /// How the project stands after a look, and before when it is not to be looked at again.
 fn settled(
     look: &Look,
     watched: &mut Watched,
-    trouble: Option<Trouble>,
+    outcome: Result<(), Trouble>,
 ) -> (Standing, Option<Millis>) {
-    let Some(trouble) = trouble else {
+    let Err(trouble) = outcome else {
         watched.failures = 0;
         return (watched.standing(), None);
     };
@@ -242,22 +251,8 @@ fn remembered(look: &Look) -> Standing {
     }
 }
 
-/// Everything that one look reads and writes: what the runs said, and what went wrong, which may be both.
+/// Everything that one look reads and writes. What the poll did is reported even when something after it fails.
 async fn seen(
-    means: &Means,
-    project: &Project,
-    watched: &mut Watched,
-    connector: &dyn Connector,
-    now: Millis,
-) -> (Option<PollReport>, Option<Trouble>) {
-    let mut report = None;
-    // Break it: give no report where there is trouble; what the runs said of themselves is then never told
-    // (`watch::conditions::what_the_runs_said_is_told_though_the_workflows_do_not_answer`).
-    let read = read(means, project, watched, connector, now, &mut report).await;
-    (report, read.err())
-}
-
-async fn read(
     means: &Means,
     project: &Project,
     watched: &mut Watched,
@@ -282,6 +277,8 @@ async fn read(
     let polled = runs(means, project, watched, (connector, &base), now).await?;
     keep_newest(&mut watched.scheduled, &polled.scheduled);
     let unanswered = polled.unanswered.clone();
+    // Break it: report it at the end only; what the runs said of themselves is then never told
+    // (`watch::conditions::what_the_runs_said_is_told_though_the_workflows_do_not_answer`).
     *report = Some(polled);
     if due(watched.workflows_at, WORKFLOWS_EVERY) {
         silence::look(means, project, watched, connector, &base, now)
@@ -395,67 +392,6 @@ fn of_watch(project: &Project, error: &WatchError) -> Trouble {
         WatchError::Provider { source, .. } => trouble(project, source),
         WatchError::Record { .. } => own_fault(error.to_string()),
     }
-}
-
-/// Tells people what changed about a project, and logs what was found. A history that cannot be written is logged.
-async fn tell(
-    means: &Means,
-    look: &Look,
-    watched: &mut Watched,
-    (standing, until): (&Standing, Option<Millis>),
-    report: Option<&PollReport>,
-    now: Millis,
-) {
-    let (project, store) = (&look.project, &means.store);
-    let organisation = &project.organisation;
-    for incident in report.into_iter().flat_map(|report| &report.opened) {
-        tracing::info!(project = %project.id, %incident, "a failure became an incident");
-    }
-    let remarks = report.into_iter().flat_map(|report| &report.remarks);
-    let mut messages: Vec<(&'static str, String)> = remarks
-        .map(|remark| ("watch-remark", format!("{}: {remark}", project.full_name)))
-        .collect();
-    let changed = standing.condition != look.condition;
-    let lasting = watched.tell_of_limit(standing.condition, until, look, now);
-    if changed || lasting {
-        messages.push(("condition-changed", in_words(project, standing)));
-    }
-    for (kind, text) in messages {
-        tracing::warn!(project = %project.id, "{text}");
-        // A limit passes by itself and comes back; the list of projects shows it. One that lasts keeps failures from being seen.
-        let limit = [standing.condition, look.condition].contains(&Condition::Limited);
-        let quiet = limit && !lasting;
-        let told = if kind == "condition-changed" && quiet {
-            let event = AuditEvent { kind, detail: text };
-            store
-                .record(organisation, None, Some(&project.id), &event, now)
-                .await
-        } else {
-            store
-                .tell_of_project(organisation, &project.id, kind, &text, now)
-                .await
-        };
-        if let Err(error) = told {
-            tracing::error!(project = %project.id, %error, "the project's history cannot be written");
-        }
-    }
-}
-
-fn in_words(project: &Project, standing: &Standing) -> String {
-    let name = &project.full_name;
-    let Standing {
-        condition,
-        detail,
-        mend,
-    } = standing;
-    if *condition == Condition::Fine {
-        return format!("{name} can be watched again");
-    }
-    let detail = detail.as_deref().unwrap_or_default();
-    let mend = mend
-        .as_deref()
-        .map_or_else(String::new, |mend| format!("; {mend}"));
-    format!("{name} is {}: {detail}{mend}", condition.as_str())
 }
 
 #[cfg(test)]

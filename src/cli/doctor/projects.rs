@@ -1,6 +1,13 @@
 //! Each project: whether its credential opens, what the provider says of it, and how watching goes.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::super::hosting::Hosting;
 use super::super::installation::Installation;
@@ -12,6 +19,13 @@ use crate::id::ProjectId;
 use crate::onboard::{access_notes, draft_digest, replacing};
 use crate::signer::CredentialSeal;
 use crate::store::{Project, ProjectState, Store, WatchState};
+
+/// How many projects the provider is asked about side by side.
+const AT_ONCE: usize = 8;
+/// How long asking about all of them may take.
+const ALL_WITHIN: Duration = Duration::from_mins(1);
+/// By how much a look may seem to be still to come, in seconds: clocks differ.
+const AHEAD_SECONDS: i64 = 120;
 
 /// One project.
 #[derive(Debug, Serialize)]
@@ -70,24 +84,40 @@ pub(super) async fn look(installation: &Installation, offline: bool) -> Vec<Bloc
     };
     let seal = CredentialSeal::read(&installation.configuration).ok();
     let (hosting, mut recorder) = Hosting::of(installation);
-    let hosting = (!offline).then_some(&hosting);
-    let mut blocks = Vec::new();
-    for project in projects {
+    let means = Arc::new(Means {
+        hosting: (!offline).then_some(hosting),
+        now: store.now().await.unwrap_or_else(|_| SystemClock.now()),
+        store,
+        seal,
+        deadline: Instant::now() + ALL_WITHIN,
+        places: Semaphore::new(AT_ONCE),
+    });
+    let mut looks = JoinSet::new();
+    for (place, project) in projects.into_iter().enumerate() {
         let state = states.iter().find(|state| state.project == project.id);
-        let seal = seal.as_ref();
-        blocks.push(one(hosting, &store, &project, state, seal).await);
+        let (means, state) = (Arc::clone(&means), state.cloned());
+        looks.spawn(async move { (place, one(&means, &project, state.as_ref()).await) });
     }
-    recorder.flush(&store, &organisation).await;
-    blocks
+    let mut blocks = BTreeMap::new();
+    while let Some(look) = looks.join_next().await {
+        blocks.extend(look);
+    }
+    recorder.flush(&means.store, &organisation).await;
+    blocks.into_values().collect()
 }
 
-async fn one(
-    hosting: Option<&Hosting>,
-    store: &Store,
-    project: &Project,
-    state: Option<&WatchState>,
-    seal: Option<&CredentialSeal>,
-) -> Block {
+/// What looking at projects needs.
+struct Means {
+    /// None when the provider is not asked.
+    hosting: Option<Hosting>,
+    now: Millis,
+    store: Store,
+    seal: Option<CredentialSeal>,
+    deadline: Instant,
+    places: Semaphore,
+}
+
+async fn one(means: &Means, project: &Project, state: Option<&WatchState>) -> Block {
     let mut block = Block {
         id: project.id.clone(),
         full_name: project.full_name.clone(),
@@ -95,9 +125,26 @@ async fn one(
         credential: None,
         checks: Vec::new(),
     };
-    if let Some(seal) = seal {
-        credential(hosting, store, project, seal, &mut block).await;
+    let asked = async {
+        let _place = means.places.acquire().await;
+        if let Some(seal) = &means.seal {
+            let hosting = means.hosting.as_ref();
+            credential(hosting, &means.store, project, seal, &mut block).await;
+        }
+    };
+    if tokio::time::timeout_at(means.deadline, asked)
+        .await
+        .is_err()
+    {
+        let found = format!(
+            "what it may do is not known: the provider did not answer for every project within {} s; look at the network and at github.api_url",
+            ALL_WITHIN.as_secs()
+        );
+        block.checks.push(Finding::warning("credential", found));
     }
+    block
+        .checks
+        .extend(state.and_then(|state| ahead(state, means.now)));
     block.checks.extend(state.and_then(condition));
     if let Some(reason) = &project.frozen {
         let found = format!(
@@ -197,6 +244,17 @@ fn judged(access: &Access, project: &ProjectId, now: Millis) -> Vec<Finding> {
     let untold = notes.untold.into_iter().map(escaped);
     findings.extend(untold.map(|text| Finding::ok("untold", text)));
     findings
+}
+
+/// A last look that is still to come: the clock was moved back since.
+fn ahead(state: &WatchState, now: Millis) -> Option<Finding> {
+    let looked = state
+        .looked_at
+        .filter(|at| *at > now.plus_seconds(AHEAD_SECONDS))?;
+    let found = format!(
+        "its last look, at {looked}, is still to come: the database's clock was moved back. It is looked at again by itself while `caretaker serve` runs; keep the clock by a time service"
+    );
+    Some(Finding::warning("clock", found))
 }
 
 /// How the repository can be reached, as the watch found it, unless that is fine.

@@ -32,6 +32,8 @@ const TICK: Duration = Duration::from_secs(1);
 const PLAN_EVERY: i64 = 5_000;
 /// After a check could not be made, for a reason of ours, in milliseconds.
 const AFTER_TROUBLE: i64 = 60_000;
+/// By how much a check may be planned too late before the clock must have been moved back, in milliseconds.
+const CLOCKS_DIFFER: i64 = 60_000;
 /// Pause after the database failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -194,18 +196,36 @@ impl HealthWatch {
         if projects.is_empty() {
             return Ok(false);
         }
-        let known: BTreeSet<_> = self.store.health_names().await?.into_iter().collect();
-        let mut missing = Vec::new();
+        let planned = self.store.health_names().await?.into_iter();
+        let planned: BTreeMap<_, _> = planned
+            .map(|(project, name, next_at)| ((project, name), next_at))
+            .collect();
+        let (mut missing, mut misdated) = (Vec::new(), Vec::new());
         for (project, health) in projects {
-            let names = names(&health).into_iter();
-            missing.extend(
-                names
-                    .map(|name| (project.clone(), name))
-                    .filter(|check| !known.contains(check)),
-            );
+            let latest = latest(&health, now);
+            for name in names(&health) {
+                let latest = latest.get(&name).copied();
+                let check = (project.clone(), name);
+                match planned.get(&check) {
+                    None => missing.push(check),
+                    // Break it: leave this out; a clock that is moved back then stops the checks until it has caught up
+                    // (`health::story::a_clock_that_is_moved_back_stops_no_check`).
+                    Some(next_at) if latest.is_some_and(|latest| *next_at > latest) => {
+                        misdated.push(check);
+                    }
+                    Some(_) => {}
+                }
+            }
         }
         if !missing.is_empty() {
             self.store.add_health(&missing, now).await?;
+        }
+        if !misdated.is_empty() {
+            tracing::warn!(
+                checks = misdated.len(),
+                "the clock was moved back: health checks that were planned by it are made now"
+            );
+            self.store.advance_health(&misdated, now).await?;
         }
         Ok(true)
     }
@@ -402,6 +422,20 @@ fn names(health: &str) -> Vec<String> {
     let names = named.into_iter().map(|named| named.name);
     // One odd name must not keep every other check from being planned.
     names.filter(|name| !name.contains('\0')).collect()
+}
+
+/// When each check is made again at the latest, as far as its interval can be read.
+fn latest(health: &str, now: Millis) -> BTreeMap<String, Millis> {
+    let checks: Vec<HealthCheck> = serde_json::from_str(health).unwrap_or_default();
+    let latest = |check: HealthCheck| {
+        let interval = i64::try_from(check.interval.milliseconds()).unwrap_or(i64::MAX / 4);
+        let pause = interval.saturating_add(interval / 10).max(AFTER_TROUBLE);
+        (
+            check.name,
+            now.plus_millis(pause).plus_millis(CLOCKS_DIFFER),
+        )
+    };
+    checks.into_iter().map(latest).collect()
 }
 
 /// When a check is made again: after its interval, a tenth more or less, so that checks that began together do not stay

@@ -285,3 +285,63 @@ async fn a_limit_that_lasts_is_told_once_with_its_mend() {
         "{told:?}"
     );
 }
+
+/// Break it: let what lasts be a refusal like any other; people are then sent to the provider's status page.
+#[tokio::test]
+async fn what_keeps_the_app_from_a_token_is_said_with_its_own_mend() {
+    let action = || "getting a token for the poller".to_owned();
+    let installation = 77;
+    let reason = || "422: no".to_owned();
+    let scene = Scene::new().await;
+    let lasting = [
+        (
+            TokenError::App {
+                action: action(),
+                reason: reason(),
+            },
+            "github.app.private_key_file",
+        ),
+        (
+            TokenError::Absent {
+                action: action(),
+                what: "installation 77".to_owned(),
+            },
+            "install the App",
+        ),
+        (
+            TokenError::Suspended {
+                action: action(),
+                installation,
+            },
+            "unsuspend",
+        ),
+        (
+            TokenError::Ungranted {
+                action: action(),
+                installation,
+                missing: Permissions::of(&[("actions", Access::Read)]),
+                reason: reason(),
+            },
+            "let the owner accept",
+        ),
+        (
+            TokenError::OutOfReach {
+                action: action(),
+                installation,
+                repository: "repository number 42".to_owned(),
+                reason: reason(),
+            },
+            "add the repository",
+        ),
+    ];
+    for (error, mend) in lasting {
+        let words = error.to_string();
+        let standing = of_error(&scene.project, &ConnectorError::from(error));
+        assert_eq!(standing.condition, Condition::CredentialRefused, "{words}");
+        let shown = standing.mend.unwrap();
+        assert!(shown.contains(mend), "{words}: {shown}");
+        let detail = standing.detail.unwrap();
+        assert!(!detail.contains(mend), "the mend once: {detail}");
+        assert_eq!(format!("{detail}; {shown}"), words);
+    }
+}

@@ -1,9 +1,11 @@
 //! Workflows that no longer run.
 
-use caretaker::connector::Condition;
+use caretaker::clock::Millis;
+use caretaker::connector::{Condition, WorkflowView};
 use caretaker::forge::{Fault, FaultAction, NewRun, NewWorkflow};
+use caretaker::watch::{Finding, WorkflowFacts, judge};
 
-use super::scene::{Scene, job};
+use super::scene::{NOON, Scene, job};
 
 const NIGHTLY: &str = "name: nightly\non:\n  schedule:\n    - cron: '30 * * * *'\n";
 const PATH: &str = ".github/workflows/nightly.yml";
@@ -262,4 +264,26 @@ async fn while_one_file_does_not_come_another_silence_is_told_once() {
     let scope = scene.store.within(&scene.project.organisation);
     let events = scope.audit_events(&incident.id).await.unwrap();
     assert_eq!(events.len(), 0, "{events:?}");
+}
+
+#[test]
+fn a_run_that_begins_in_the_far_future_hides_no_absence() {
+    let view = WorkflowView {
+        id: 40,
+        name: None,
+        path: PATH.to_owned(),
+        state: "active".to_owned(),
+    };
+    let hourly = || vec!["30 * * * *".to_owned()];
+    let far = Some(Millis(253_370_764_800_000));
+    let (facts, finding) = judge(None, &view, hourly(), far, NOON);
+    assert_eq!((facts.scheduled_at, finding), (Some(NOON.0), None));
+    let known = WorkflowFacts {
+        scheduled_at: far.map(|at| at.0),
+        ..facts
+    };
+    let (facts, _) = judge(Some(&known), &view, hourly(), None, NOON);
+    let later = NOON.plus_seconds(2 * 3600);
+    let (_, finding) = judge(Some(&facts), &view, hourly(), None, later);
+    assert!(matches!(finding, Some(Finding::Silent(_))), "{finding:?}");
 }
