@@ -148,7 +148,7 @@ async fn hashes_that_are_not_the_leaves_get_no_checkpoint() {
     world.cover().await.unwrap();
     world.log(3).await;
     world
-        .tamper("UPDATE log_leaf SET entry = replace(entry, 'heartbeat', 'Heartbeat') WHERE position = 9")
+        .tamper("UPDATE log_leaf SET entry = CAST(replace(CAST(entry AS TEXT), 'heartbeat', 'Heartbeat') AS BLOB) WHERE position = 9")
         .await;
     let refused = world.cover().await.unwrap_err();
     assert!(
