@@ -259,7 +259,7 @@ def mapping(value):
 
 
 def shape(**members):
-    """An object with exactly these members; a name that ends in `_` is optional; `prev` may be null."""
+    """An object with exactly these members; a name that ends in `_` is optional; `prev` and `previous` may be null."""
 
     def check(value):
         require(isinstance(value, dict), "no object")
@@ -269,7 +269,7 @@ def shape(**members):
         for name, (kind, optional) in names.items():
             if name not in value:
                 require(optional, f"no member {name}")
-            elif not (name == "prev" and value[name] is None):
+            elif not (name in ("prev", "previous") and value[name] is None):
                 kind(value[name])
 
     return check
@@ -521,6 +521,69 @@ def gap_checked(said):
     return incident_subject(said)
 
 
+def outcome_checked(said):
+    require(said["answer"] == "allow" or "reason" in said, "a refusal without a reason")
+    fits = {"allow": FOR_ALLOW + FOR_BOTH, "deny": FOR_DENY + FOR_BOTH}
+    require(said["stage"] in fits[said["answer"]].split(), "a check that does not give this answer")
+    check_receipt(said)
+    receipts = [subject("receipt", sha256=said["receipt"]["sha256"])] if "receipt" in said else []
+    return [subject("arguments", sha256=said["arguments"]["sha256"]), *receipts]
+
+
+def check_receipt(said):
+    require("receipt" not in said or said["receipt"]["count"], "a receipt that does not count itself")
+
+
+def score_checked(said):
+    score, soft, hard = said.get("score_micro"), said["threshold_micro"], said["hard_threshold_micro"]
+    found = [one for one in (score, soft, hard) if one is not None]
+    require(all(-1_000_000 <= one <= 1_000_000 for one in found) and hard <= soft, "no cosines, or crossed thresholds")
+    answer = "deny" if score is None or score < hard else "warn" if score < soft else "allow"
+    require(said["answer"] == answer, "an answer that does not follow")
+    check_receipt(said)
+    return [subject(name, sha256=said[name]["sha256"]) for name in ("intent", "action")]
+
+
+def version_checked(said):
+    require("project" in said["event"], "rules of no project")
+    require(said["version"] and (said["version"] == 1) == (said["previous"] is None), "version and previous do not fit")
+    require(said["previous"] != said["policy"] and said["changed_by"], "the same rules, or nobody's")
+    return [subject("policy", sha256=said["policy"]["sha256"])]
+
+
+def unfreeze_checked(said):
+    require("project" in said["event"], "a freeze of no project")
+    require("incident" in said or "escalation" not in said, "an escalation of no incident")
+    require(said["reason"], "no reason")
+    return [subject("project", sha256=sha256(said["event"]["project"]["repository_id"].encode()).hex())]
+
+
+def break_glass_checked(said):
+    bound = said["binding"]
+    require("project" in said["event"], "an override for no project")
+    require(said["event"]["project"]["repository_id"] == bound["repository_id"], "another repository")
+    for names in (said["overrides"], [one["approver"]["principal"] for one in said["people"]]):
+        require(names and len(set(names)) == len(names), "nothing or nobody, or one twice")
+    require(said["reason"], "no reason")
+    require(said["event"]["occurred_at"] < said["expires_at"] <= bound["expires_at"], "another end")
+    same_format(bound["head_commit"], bound["head_tree"], bound["merge_base"])
+    return [
+        subject("proposal", sha256=said["proposal"]["sha256"]),
+        subject("change", sha256=bound["change"]["sha256"]),
+        commit_subject("head", bound["head_commit"], bound["head_tree"]),
+    ]
+
+
+def enrolment_checked(said):
+    withdrawn, credential = said["action"] == "withdraw", said["credential"]
+    require(said["principal"] and credential["method"] != "link", "nobody's credential, or a link")
+    require(0 <= said["from"] and ("until" not in said or said["from"] < said["until"]), "an end before its begin")
+    require(not withdrawn or ("until" not in said and "reason" in said), "a withdrawal with an end or without reason")
+    own = said["voucher"].get("credential") == {"sha256": credential["sha256"]}
+    require(withdrawn or not own, "a credential that vouches for itself")
+    return [subject("credential", sha256=credential["sha256"])]
+
+
 def any_subjects(_):
     return None
 
@@ -559,6 +622,38 @@ TYPES = {
         warnedTests_=array(text), failedTests_=array(text))),
 }
 
+FOR_ALLOW = "classifier-approve always-allow nothing-against"
+FOR_BOTH = " session person completion "
+FOR_DENY = "self-protection capability-token permission-profile path-policy shell deny-prompts alignment classifier-deny"
+call = dict(document=shape(**about), session=label, call=count, receipt_=shape(sha256=hash_, count=count), reason_=text)
+organisation = {name: kind for name, kind in about.items() if name not in ("incident", "project")}
+organisation = dict(event=shape(project_=project, **organisation))
+person = dict(method=words("link github oidc passkey ssh"), evidence=evidence)
+approver = shape(principal=text)
+TYPES |= {
+    OWN % "gate-outcome": ("gate-outcome", "policy", outcome_checked, shape(
+        **call, door=words("loop hook library"), advisory=boolean, tool=text, arguments=digest,
+        answer=words("allow deny"), stage=words(FOR_ALLOW + FOR_BOTH + FOR_DENY), policy=digest, token_=digest)),
+    OWN % "intent-score": ("intent-score", "policy", score_checked, shape(
+        **call, intent=digest, action=digest, score_micro_=time, threshold_micro=time, hard_threshold_micro=time,
+        embedder=shape(id=label, model=text, dimensions=count, weights_=digest), answer=words("allow warn deny"))),
+    OWN % "policy-version": ("policy-version", "policy", version_checked, shape(
+        **organisation, version=count, policy=digest, bytes=count, previous=digest, intent_document_=digest,
+        changed_by=text)),
+    OWN % "unfreeze": ("unfreeze", "approver", unfreeze_checked, shape(
+        **organisation, **person, frozen_because=text, incident_=identifier("inc"), escalation_=digest, person=approver,
+        reason=text)),
+    OWN % "break-glass": ("break-glass", "approver", break_glass_checked, shape(
+        **organisation, incident=identifier("inc"), overrides=array(words("denial checks anchor freeze")),
+        binding=binding, proposal=digest, decision=digest, people=array(shape(**person, approver=approver)),
+        reason=text, expires_at=time)),
+    OWN % "enrolment": ("enrolment", "approver", enrolment_checked, shape(**{
+        **organisation, "action": words("enrol withdraw"), "principal": text, "from": time, "until_": time,
+        "credential": shape(method=person["method"], id=text, sha256=hash_, algorithm_=label),
+        "voucher": one_of(**{"root-key": keyid, "credential": digest}), "evidence": evidence, "reason_": text})),
+}
+CHAIN = ("proposal", "policy-decision", "approval", "execution", "escalation", "gap")
+
 
 class Statement:
     def __init__(self, payload):
@@ -571,12 +666,12 @@ class Statement:
             predicateType=string, predicate=predicate,
         )(said)
         self.said = said["predicate"]
-        self.event = self.said.get("event")
-        self.block = self.event or self.said.get("document")
+        self.event = self.said.get("event") if self.kind in CHAIN else None
+        self.block = self.said.get("event") or self.said.get("document")
         if self.block:
             require(self.block["role"] == self.role, "a role that does not sign this type")
+            require(self.block["occurred_at"] >= 0, "a time before 1970")
         if self.event:
-            require(self.event["occurred_at"] >= 0, "a time before 1970")
             require((self.event["seq"] == 0) == (self.event["prev"] is None), "prev and seq do not fit")
         expected = checked(self.said)
         if expected is None:
