@@ -259,7 +259,7 @@ def mapping(value):
 
 
 def shape(**members):
-    """An object with exactly these members; a name that ends in `_` is optional; `prev` may be null."""
+    """An object with exactly these members; a name that ends in `_` is optional; `prev` and `previous` may be null."""
 
     def check(value):
         require(isinstance(value, dict), "no object")
@@ -269,7 +269,7 @@ def shape(**members):
         for name, (kind, optional) in names.items():
             if name not in value:
                 require(optional, f"no member {name}")
-            elif not (name == "prev" and value[name] is None):
+            elif not (name in ("prev", "previous") and value[name] is None):
                 kind(value[name])
 
     return check
@@ -516,6 +516,74 @@ def incident_subject(said):
     return [subject("incident", sha256=sha256(said["event"]["incident"].encode()).hex())]
 
 
+def gap_checked(said):
+    require("reason" not in said or said["evidence"], "a gap with a reason that names nothing")
+    return incident_subject(said)
+
+
+def outcome_checked(said):
+    require(said["answer"] == "allow" or "reason" in said, "a refusal without a reason")
+    fits = {"allow": FOR_ALLOW + FOR_BOTH, "deny": FOR_DENY + FOR_BOTH}
+    require(said["stage"] in fits[said["answer"]].split(), "a check that does not give this answer")
+    check_receipt(said)
+    receipts = [subject("receipt", sha256=said["receipt"]["sha256"])] if "receipt" in said else []
+    return [subject("arguments", sha256=said["arguments"]["sha256"]), *receipts]
+
+
+def check_receipt(said):
+    require("receipt" not in said or said["receipt"]["count"], "a receipt that does not count itself")
+
+
+def score_checked(said):
+    score, soft, hard = said.get("score_micro"), said["threshold_micro"], said["hard_threshold_micro"]
+    found = [one for one in (score, soft, hard) if one is not None]
+    require(all(-1_000_000 <= one <= 1_000_000 for one in found) and hard <= soft, "no cosines, or crossed thresholds")
+    answer = "deny" if score is None or score < hard else "warn" if score < soft else "allow"
+    require(said["answer"] == answer, "an answer that does not follow")
+    check_receipt(said)
+    return [subject(name, sha256=said[name]["sha256"]) for name in ("intent", "action")]
+
+
+def version_checked(said):
+    require("project" in said["event"], "rules of no project")
+    require(said["version"] and (said["version"] == 1) == (said["previous"] is None), "version and previous do not fit")
+    require(said["previous"] != said["policy"] and said["changed_by"], "the same rules, or nobody's")
+    return [subject("policy", sha256=said["policy"]["sha256"])]
+
+
+def unfreeze_checked(said):
+    require("project" in said["event"], "a freeze of no project")
+    require("incident" in said or "escalation" not in said, "an escalation of no incident")
+    require(said["reason"], "no reason")
+    return [subject("project", sha256=sha256(said["event"]["project"]["repository_id"].encode()).hex())]
+
+
+def break_glass_checked(said):
+    bound = said["binding"]
+    require("project" in said["event"], "an override for no project")
+    require(said["event"]["project"]["repository_id"] == bound["repository_id"], "another repository")
+    for names in (said["overrides"], [one["approver"]["principal"] for one in said["people"]]):
+        require(names and len(set(names)) == len(names), "nothing or nobody, or one twice")
+    require(said["reason"], "no reason")
+    require(said["event"]["occurred_at"] < said["expires_at"] <= bound["expires_at"], "another end")
+    same_format(bound["head_commit"], bound["head_tree"], bound["merge_base"])
+    return [
+        subject("proposal", sha256=said["proposal"]["sha256"]),
+        subject("change", sha256=bound["change"]["sha256"]),
+        commit_subject("head", bound["head_commit"], bound["head_tree"]),
+    ]
+
+
+def enrolment_checked(said):
+    withdrawn, credential = said["action"] == "withdraw", said["credential"]
+    require(said["principal"] and credential["method"] != "link", "nobody's credential, or a link")
+    require(0 <= said["from"] and ("until" not in said or said["from"] < said["until"]), "an end before its begin")
+    require(not withdrawn or ("until" not in said and "reason" in said), "a withdrawal with an end or without reason")
+    own = said["voucher"].get("credential") == {"sha256": credential["sha256"]}
+    require(withdrawn or not own, "a credential that vouches for itself")
+    return [subject("credential", sha256=credential["sha256"])]
+
+
 def any_subjects(_):
     return None
 
@@ -544,13 +612,47 @@ TYPES = {
     OWN % "escalation": ("escalation", "executor", incident_subject, shape(
         event=event_block, reason=words(REASONS), blocks=boolean, expected_=digest, observed_=digest, detail_=text,
         proposal_=digest, evidence=evidence)),
-    OWN % "gap": ("gap", "executor", incident_subject, shape(event=event_block, detail=text, evidence=evidence)),
+    OWN % "gap": ("gap", "executor", gap_checked, shape(
+        event=event_block, reason_=words("lost retention"), detail=text,
+        evidence=array(shape(kind=label, sha256=hash_, signed_as_=hash_)))),
     OWN % "context-manifest": ("context-manifest", "proposer", any_subjects, shape(
         document=shape(**about), items=array(item), count=count, all_=digest, prompt_=digest)),
     "https://in-toto.io/attestation/test-result/v0.1": ("test-result", "proposer", any_subjects, shape(
         result=words("PASSED WARNED FAILED"), configuration=array(resource), url_=text, passedTests_=array(text),
         warnedTests_=array(text), failedTests_=array(text))),
 }
+
+FOR_ALLOW = "classifier-approve always-allow nothing-against"
+FOR_BOTH = " session person completion "
+FOR_DENY = "self-protection capability-token permission-profile path-policy shell deny-prompts alignment classifier-deny"
+call = dict(document=shape(**about), session=label, call=count, receipt_=shape(sha256=hash_, count=count), reason_=text)
+organisation = {name: kind for name, kind in about.items() if name not in ("incident", "project")}
+organisation = dict(event=shape(project_=project, **organisation))
+person = dict(method=words("link github oidc passkey ssh"), evidence=evidence)
+approver = shape(principal=text)
+TYPES |= {
+    OWN % "gate-outcome": ("gate-outcome", "policy", outcome_checked, shape(
+        **call, door=words("loop hook library"), advisory=boolean, tool=text, arguments=digest,
+        answer=words("allow deny"), stage=words(FOR_ALLOW + FOR_BOTH + FOR_DENY), policy=digest, token_=digest)),
+    OWN % "intent-score": ("intent-score", "policy", score_checked, shape(
+        **call, intent=digest, action=digest, score_micro_=time, threshold_micro=time, hard_threshold_micro=time,
+        embedder=shape(id=label, model=text, dimensions=count, weights_=digest), answer=words("allow warn deny"))),
+    OWN % "policy-version": ("policy-version", "policy", version_checked, shape(
+        **organisation, version=count, policy=digest, bytes=count, previous=digest, intent_document_=digest,
+        changed_by=text)),
+    OWN % "unfreeze": ("unfreeze", "approver", unfreeze_checked, shape(
+        **organisation, **person, frozen_because=text, incident_=identifier("inc"), escalation_=digest, person=approver,
+        reason=text)),
+    OWN % "break-glass": ("break-glass", "approver", break_glass_checked, shape(
+        **organisation, incident=identifier("inc"), overrides=array(words("denial checks anchor freeze")),
+        binding=binding, proposal=digest, decision=digest, people=array(shape(**person, approver=approver)),
+        reason=text, expires_at=time)),
+    OWN % "enrolment": ("enrolment", "approver", enrolment_checked, shape(**{
+        **organisation, "action": words("enrol withdraw"), "principal": text, "from": time, "until_": time,
+        "credential": shape(method=person["method"], id=text, sha256=hash_, algorithm_=label),
+        "voucher": one_of(**{"root-key": keyid, "credential": digest}), "evidence": evidence, "reason_": text})),
+}
+CHAIN = ("proposal", "policy-decision", "approval", "execution", "escalation", "gap")
 
 
 class Statement:
@@ -564,12 +666,12 @@ class Statement:
             predicateType=string, predicate=predicate,
         )(said)
         self.said = said["predicate"]
-        self.event = self.said.get("event")
-        self.block = self.event or self.said.get("document")
+        self.event = self.said.get("event") if self.kind in CHAIN else None
+        self.block = self.said.get("event") or self.said.get("document")
         if self.block:
             require(self.block["role"] == self.role, "a role that does not sign this type")
+            require(self.block["occurred_at"] >= 0, "a time before 1970")
         if self.event:
-            require(self.event["occurred_at"] >= 0, "a time before 1970")
             require((self.event["seq"] == 0) == (self.event["prev"] is None), "prev and seq do not fit")
         expected = checked(self.said)
         if expected is None:
@@ -637,6 +739,13 @@ class TrustRoot:
         publics = [base64.b64decode(one["public"]) for one in self.said["root_keys"]]
         return len(envelope.signers(publics)) >= self.said["threshold"]
 
+    def uses(self):
+        """Every key with what it is for."""
+        roles = [(name, one) for name in ROLES for one in self.said["roles"][name]]
+        side = [(one["use"], one) for one in self.said.get("side_keys", [])]
+        every = [("root", one) for one in self.said["root_keys"]] + roles + side
+        return [(use, one["keyid"]) for use, one in every]
+
     def role_key(self, keyid_):
         for name in ROLES:
             for one in self.said["roles"][name]:
@@ -659,19 +768,18 @@ class History:
         require(two.said["prev"]["sha256"] == one.digest, "a trust root that names another predecessor")
         require(older or one.signed(two.envelope), "a trust root that the old keys did not sign")
         self.versions = [root, *self.versions] if older else [*self.versions, root]
-        roles = {}
+        known = {}
         for version in self.versions:
-            for name in ROLES:
-                for entry in version.said["roles"][name]:
-                    require(roles.setdefault(entry["keyid"], name) == name, "a key that changes its role")
+            for use, keyid_ in version.uses():
+                require(known.setdefault(keyid_, use) == use, "a key that changes its use")
 
     def role_key(self, keyid_):
         """The newest entry."""
         found = (version.role_key(keyid_) for version in reversed(self.versions))
         return next((one for one in found if one), None)
 
-    def check_key(self, name, keyid_, block):
-        """6.4, by the named version."""
+    def check_key(self, name, keyid_, block, index):
+        """6.4. The index is None while the event is not proven to be in the log."""
         reference, moment = block["trust_root"], block["occurred_at"]
         numbered = [one for one in self.versions if one.version == reference["version"]]
         if not numbered:
@@ -679,22 +787,27 @@ class History:
         require(numbered[0].digest == reference["sha256"], "another trust root of that number", "trust-root")
         found = numbered[0].role_key(keyid_)
         require(found and found[0] == name, "a key that this version does not list", "key")
-        entry = found[1]
-        inside = entry["not_before"] <= moment and ("not_after" not in entry or moment < entry["not_after"])
-        require(inside, "a moment at which the key does not count", "key-window")
+        for entry in (found[1], self.role_key(keyid_)[1]):
+            inside = entry["not_before"] <= moment and ("not_after" not in entry or moment < entry["not_after"])
+            require(inside, "a moment at which the key does not count", "key-window")
+            inside = index is None or entry.get("from_index", 0) <= index < entry.get("until_index", 2**64)
+            require(inside, "a place in the log where the key does not count", "key-window")
         for version in self.versions:
             found = version.role_key(keyid_)
             if found and "revoked" in found[1]:
                 revoked = found[1]["revoked"]
+                if index is not None and "at_index" in revoked:
+                    require(index < revoked["at_index"], "a revoked key", "key-revoked")
+                    continue
                 start = min(revoked["at"], revoked.get("compromised_since", revoked["at"]))
                 require(moment < start, "a revoked key", "key-revoked")
 
     def log_keys(self):
         """6.5: the log's name and keys."""
         origin = "caretaker/" + self.versions[-1].said["org"]
-        side = [one for version in self.versions for one in version.said.get("side_keys", [])]
-        publics = {base64.b64decode(one["public"]) for one in side if one["use"] == "log"}
-        if not publics or len(publics) > 64 or not is_note_name(origin):
+        side = self.versions[-1].said.get("side_keys", [])
+        publics = {base64.b64decode(one["public"]) for one in side if one["use"] == "log" and "revoked" not in one}
+        if not publics or not is_note_name(origin):
             raise Refused("no key of the log", "log", CANNOT)
         return origin, publics
 
@@ -706,13 +819,17 @@ class Story:
     def __init__(self, refuse):
         self.refuse = refuse
         self.proposals, self.newest, self.decisions, self.answers, self.closed = {}, None, {}, {}, None
-        self.fitting = True
+        self.fitting, self.unread = True, set()
 
-    def expect(self, holds, rule, found):
+    def expect(self, holds, rule, found, verdict=INVALID):
         if not holds:
-            self.refuse(rule, found)
+            self.refuse(rule, found, verdict)
             self.fitting = False
         return holds
+
+    def refers(self, held, name, found):
+        """To something earlier in the chain, which may be there and only not be verifiable."""
+        return self.expect(name in held, "reference", found, CANNOT if name in self.unread else INVALID)
 
     def take(self, name, kind, said):
         if self.closed:
@@ -721,7 +838,7 @@ class Story:
         getattr(self, kind.replace("-", "_"))(name, said)
 
     def known(self, said):
-        return self.expect(said["proposal"]["sha256"] in self.proposals, "reference", "an unknown proposal")
+        return self.refers(self.proposals, said["proposal"]["sha256"], "an unknown proposal")
 
     def known_newest(self, said):
         if self.known(said):
@@ -744,8 +861,8 @@ class Story:
 
     def approval(self, name, said):
         self.known_newest(said)
-        decided = self.decisions.get(said["decision"]["sha256"])
-        if self.expect(decided, "reference", "an unknown decision"):
+        if self.refers(self.decisions, said["decision"]["sha256"], "an unknown decision"):
+            decided = self.decisions[said["decision"]["sha256"]]
             same = decided["said"]["proposal"] == said["proposal"]
             if self.expect(same, "reference", "a decision about another proposal"):
                 self.expect(decided["said"]["verdict"] == "approve", "order", "a decision that asks for no approval")
@@ -776,9 +893,9 @@ class Story:
         self.closed = {"gap", "escalation"}
 
     def authorised(self, kind, name, held, said):
-        found = held.get(name)
-        if not self.expect(found, "reference", f"an unknown {kind}"):
+        if not self.refers(held, name, f"an unknown {kind}"):
             return
+        found = held[name]
         self.expect(found["said"]["proposal"] == said.get("proposal"), "reference", "an authority for another proposal")
         self.expect(not found["void"], "order", "an authority that is void")
         if kind == "decision":
@@ -822,7 +939,8 @@ class Verification:
     def __init__(self, history):
         self.history = history
         self.verdict, self.events, self.failures, self.gaps = VALID, [], [], []
-        self.incident = self.project = self.ending = None
+        self.incident = self.project = None
+        self.ending = "open"
         self.ids, self.before = set(), None
         self.story = Story(self.fail)
 
@@ -838,25 +956,28 @@ class Verification:
         self.verdict = max(self.verdict, verdict)
         self.failures.append({"seq": place, "rule": rule, "expected": "what docs/ledger.md says", "found": found})
 
-    def take(self, line):
+    def take(self, line, index):
         self.events.append({"seq": len(self.events), "type": None, "role": None, "keyid": None, "verdict": VALID, "reason": None})
-        self.ending = "open"
+        ending, self.ending = self.ending, "open"
         before, self.before = self.before, None
         try:
             envelope = step("envelope", Envelope, line, 1)
             self.before = envelope.digest
-            statement = self.authentic(envelope)
+            statement = self.authentic(envelope, index)
         except Refused as refused:
+            if refused.verdict == CANNOT:
+                self.story.unread.add(self.before)
             self.fail(refused.rule, refused.found, refused.verdict)
             return
         self.check_place(statement.event, before)
         self.story.take(envelope.digest, statement.kind, statement.said)
         if statement.kind == "gap":
             self.gaps.append(len(self.events) - 1)
+            self.ending = ending
         if statement.kind == "execution" or statement.said.get("terminal"):
             self.ending = "finished"
 
-    def authentic(self, envelope):
+    def authentic(self, envelope, index):
         (keyid_, signature), = envelope.signatures
         event = self.events[-1]
         event["keyid"] = keyid_
@@ -868,7 +989,7 @@ class Verification:
         statement = step("statement", Statement, envelope.payload)
         require(statement.role == name, f"a {statement.kind} of the {name}", "role")
         if statement.block:
-            self.history.check_key(name, keyid_, statement.block)
+            self.history.check_key(name, keyid_, statement.block, index)
         event["type"], event["role"] = statement.kind, name
         require(statement.event, f"a {statement.kind} in a chain", "kind")
         return statement
@@ -1083,37 +1204,51 @@ class Proof:
         self.checkpoint = Checkpoint(rest.encode())
 
 
-def check_log(judged, members, lines):
+def proven(history, members, lines):
+    """Of each line its proof, or why there is none."""
     try:
-        origin, publics = judged.history.log_keys()
+        origin, publics = history.log_keys()
     except Refused as refused:
-        judged.fail("log", refused.found, CANNOT, -1)
+        return refused
+    return [proof_of(members.get(f"proofs/{place}.tlog-proof"), line, origin, publics) for place, line in enumerate(lines)]
+
+
+def proof_of(data, line, origin, publics):
+    if data is None:
+        return Refused("no proof", "log", CANNOT)
+    try:
+        proof = Proof(data)
+        found = proof.checkpoint
+        found.check(origin, publics)
+        check_inclusion(sha256(b"\0" + line), proof.index, proof.path, found.size, found.root)
+    except Refused as refused:
+        return Refused(refused.found, "log")
+    return proof
+
+
+def check_log(judged, proofs):
+    if isinstance(proofs, Refused):
+        judged.fail("log", proofs.found, CANNOT, -1)
         return None
     checkpoint, before = None, -1
-    for place, line in enumerate(lines):
-        data = members.get(f"proofs/{place}.tlog-proof")
-        if data is None:
-            judged.fail("log", f"no proof of event {place}", CANNOT, -1)
-            continue
-        try:
-            proof = Proof(data)
-            found = proof.checkpoint
-            found.check(origin, publics)
-            check_inclusion(sha256(b"\0" + line), proof.index, proof.path, found.size, found.root)
-        except Refused as refused:
-            judged.fail("log", refused.found, INVALID, place)
+    for place, proof in enumerate(proofs):
+        if isinstance(proof, Refused):
+            judged.fail("log", proof.found, proof.verdict, place)
             continue
         if proof.index <= before:
             judged.fail("log", "a place before the event before", INVALID, place)
-        before = proof.index
-        known = judged.history.role_key(judged.events[place]["keyid"])
-        entry = known[1] if known else {}
-        if not entry.get("from_index", 0) <= proof.index < entry.get("until_index", 2**64):
-            judged.fail("log", "a place where the key does not count", INVALID, place)
+        before, found = proof.index, proof.checkpoint
         checkpoint = checkpoint or found
         if (found.size, found.root) != (checkpoint.size, checkpoint.root):
             judged.fail("log", "another checkpoint", INVALID, place)
     return checkpoint
+
+
+def hashes(data):
+    """A line each, and nothing else."""
+    lines = utf8(data, len(data)).split("\n")
+    require(lines.pop() == "", "no line break after the last hash")
+    return [from_base64(line, 32) for line in lines]
 
 
 def check_seen(judged, members, checkpoint, seen):
@@ -1132,9 +1267,7 @@ def check_seen(judged, members, checkpoint, seen):
         judged.fail("checkpoint", "no consistency proof", CANNOT, -1)
         return
     try:
-        lines = utf8(data, len(data)).split("\n")
-        require(lines.pop() == "" and len(lines) <= 63, "no lines of hashes")
-        check_consistency(older, newer, [from_base64(line, 32) for line in lines])
+        check_consistency(older, newer, hashes(data))
     except Refused as refused:
         judged.fail("checkpoint", refused.found, INVALID, -1)
 
@@ -1167,12 +1300,16 @@ def history_of(members, pin):
     brought = {}
     for name in sorted(members):
         if name.startswith("root/"):
+            require(len(brought) < 64, "more than 64 trust roots", "bundle")
             root = TrustRoot(members[name])
+            require(name == f"root/{root.version}.json", f"version {root.version} as {name}", "bundle")
             brought[root.version] = root
     if isinstance(pin, str):
         pin = next((root for root in brought.values() if root.digest == pin), None)
         if pin is None:
             raise Refused("the pinned trust root is not in the bundle", "bundle", CANNOT)
+    swapped = brought.get(pin.version, pin).digest != pin.digest
+    require(not swapped, "another trust root of the pinned number", "bundle")
     history = History(pin)
     for version in sorted((one for one in brought if one < pin.version), reverse=True):
         history.extend(brought[version])
@@ -1193,20 +1330,30 @@ def verify(bundle, trust_root, checkpoint=None):
         raise Refused("another format", "bundle", CANNOT)
     judged = Verification(history_of(members, pin))
     lines = members.get("events.jsonl", b"").split(b"\n")
-    if lines[-1] == b"":
+    unended = lines[-1] != b""
+    if not unended:
         lines.pop()
     too_many = len(lines) > 4_095
     lines = lines[:4_096]
-    for line in lines:
-        judged.take(line)
+    proofs = proven(judged.history, members, lines)
+    for place, line in enumerate(lines):
+        proof = None if isinstance(proofs, Refused) else proofs[place]
+        judged.take(line, None if isinstance(proof, (Refused, type(None))) else proof.index)
     if not lines:
         judged.fail("empty", "no events", CANNOT, -1)
     if too_many:
         judged.fail("bundle", "too many events", INVALID, -1)
-    for name in members:
+    if unended:
+        judged.fail("bundle", "no line break after the last event", INVALID, -1)
+    for name, data in members.items():
+        if name.startswith("consistency/"):
+            try:
+                hashes(data)
+            except Refused as refused:
+                judged.fail("bundle", f"{name}: {refused.found}", INVALID, -1)
         if not is_member(name, len(lines)):
             judged.fail("bundle", f"a member {name}", INVALID, -1)
-    found = check_log(judged, members, lines)
+    found = check_log(judged, proofs)
     if seen and found:
         check_seen(judged, members, found, seen)
     for name, data in members.items():
@@ -1224,7 +1371,7 @@ def report(judged, checkpoint):
         "gaps": judged.gaps,
         "checkpoint": named,
         "incident": judged.incident,
-        "ending": judged.ending or "open",
+        "ending": judged.ending,
         "trust_roots": [root.version for root in judged.history.versions],
     }
 
