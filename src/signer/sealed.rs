@@ -14,10 +14,10 @@ use crate::config::{Configuration, Environment};
 /// More than the longest key file, in bytes.
 const KEY_FILE_BYTES: u64 = 4_096;
 
-/// Opens one role's key and checks it against the trust root in force, as [`Keyring::open`] does with each.
+/// Opens one role's key and checks it against the trust root in force, as [`super::Keyring::open`] does with each.
 ///
 /// # Errors
-/// As [`Keyring::open`], for this role alone.
+/// As [`super::Keyring::open`], for this role alone.
 pub fn open_signer(
     role: Role,
     configuration: &Configuration,
@@ -31,7 +31,7 @@ pub fn open_signer(
 /// Opens the log's key and checks it against the trust root in force: none where that lists none.
 ///
 /// # Errors
-/// As [`Keyring::open`], for this key alone.
+/// As [`super::Keyring::open`], for this key alone.
 pub fn open_log_key(
     configuration: &Configuration,
     environment: &Environment,
