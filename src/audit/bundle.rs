@@ -16,7 +16,7 @@ use crate::attest::text::{Text, shown};
 use crate::attest::{Event, KeyUse, TrustHistory, TrustRoot, TrustRootError};
 use crate::change::Sha256Digest;
 use crate::log::{
-    Included, KeyName, LogPolicy, LogProof, SignatureType, SignedCheckpoint, TreeHash,
+    Included, KeyName, LogPolicy, LogProof, MAX_PROOF, SignatureType, SignedCheckpoint, TreeHash,
     TrustedCheckpoint, VerifierKey, verify_consistency,
 };
 
@@ -264,11 +264,12 @@ pub fn trust_from<'a>(
 /// The envelopes, a line each. Each line ends with a line break, so that there is one way to write them.
 fn events<'a>(archive: &Archive<'a>) -> Vec<&'a [u8]> {
     let text = archive.member("events.jsonl").unwrap_or_default();
-    let mut lines: Vec<_> = text.split(|byte| *byte == b'\n').take(MAX_EVENTS).collect();
-    if lines.last().is_some_and(|line| line.is_empty()) {
-        lines.pop();
+    // What is behind the last line break is nothing, or refused by who asks for the line break.
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    if text.is_empty() {
+        return Vec::new();
     }
-    lines
+    text.split(|byte| *byte == b'\n').take(MAX_EVENTS).collect()
 }
 
 /// Whether the last event ends the incident.
@@ -587,12 +588,16 @@ fn range(text: &str) -> Option<(u64, u64)> {
     Some((number(older)?, number(newer)?))
 }
 
-/// Hashes, a line each.
+/// Hashes, a line each, none of them without its line break; no more than a proof can have.
 fn hashes(text: &[u8]) -> Option<Vec<TreeHash>> {
-    let text = std::str::from_utf8(text).ok()?;
-    let lines: Vec<_> = text
-        .strip_suffix('\n')
-        .map_or_else(Vec::new, |text| text.split('\n').take(64).collect());
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    let text = std::str::from_utf8(text).ok()?.strip_suffix('\n')?;
+    let lines: Vec<_> = text.split('\n').take(MAX_PROOF + 1).collect();
+    if lines.len() > MAX_PROOF {
+        return None;
+    }
     lines.into_iter().map(|line| line.parse().ok()).collect()
 }
 

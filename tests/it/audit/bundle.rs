@@ -311,7 +311,22 @@ fn there_is_one_way_to_write_the_events() {
         assert_eq!(report.report.verdict, Verdict::Invalid, "{report:#?}");
     }
     let mut members = unpacked(&bundle);
-    members.insert("consistency/1-2".to_owned(), b"no hash\n".to_vec());
+    let hash = format!("{}\n", TreeHash::of_nothing());
+    for proof in [
+        "no hash\n".to_owned(),
+        "x".to_owned(),
+        hash.repeat(64),
+        hash.trim().to_owned(),
+    ] {
+        members.insert("consistency/1-2".to_owned(), proof.into_bytes());
+        assert_failed(&check(&packed(&members)), Verdict::Invalid, Rule::Bundle);
+    }
+    // As many lines as are read, and something behind them.
+    let mut members = unpacked(&bundle);
+    let mut events = members["events.jsonl"].clone();
+    events.extend(b"\n".repeat(4_096));
+    events.extend(b"unread\n");
+    members.insert("events.jsonl".to_owned(), events);
     assert_failed(&check(&packed(&members)), Verdict::Invalid, Rule::Bundle);
 }
 
