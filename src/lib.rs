@@ -30,6 +30,8 @@ pub mod connector;
 
 // Layer 4: adapters
 #[cfg(feature = "full")]
+pub mod anchor;
+#[cfg(feature = "full")]
 pub mod config;
 #[cfg(feature = "full")]
 pub mod hook;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::address::{ListenAddress, ServiceUrl, WebhookUrl};
 use super::agent::Adapter;
+use super::anchor::Anchors;
 use super::app::AppSection;
 use super::database::DatabaseUrl;
 use super::health::{self, HealthAddresses, HealthCheck, HealthUrl};
@@ -36,7 +37,7 @@ pub(super) struct Document {
     pub(super) evidence: Evidence,
     pub(super) identity: Identity,
     pub(super) notify: Vec<Notifier>,
-    pub(super) anchor: Opaque,
+    pub(super) anchor: Anchors,
     pub(super) telemetry: Opaque,
 }
 

@@ -91,7 +91,6 @@ pub(super) fn refuse_unavailable(document: &Document) -> Result<(), (&'static st
         ),
         ("agent.model", !asks_for_nothing(&document.agent.model)),
         ("agent.budget", !asks_for_nothing(&document.agent.budget)),
-        ("anchor", !asks_for_nothing(&document.anchor)),
         ("telemetry", !asks_for_nothing(&document.telemetry)),
     ];
     match asked.into_iter().find(|(_, asked)| *asked) {

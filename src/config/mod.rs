@@ -6,6 +6,7 @@
 
 mod address;
 mod agent;
+mod anchor;
 mod app;
 mod database;
 mod document;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 pub use address::{AddressError, ListenAddress, ServiceUrl, WebhookUrl};
 pub use agent::{Adapter, Agent};
+pub use anchor::{Anchors, BranchAnchor, TimestampAnchor, WitnessAnchor};
 pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
 pub use document::{
@@ -134,6 +136,8 @@ pub struct Configuration {
     pub notify: Vec<Notifier>,
     /// How an approver proves who they are.
     pub identity: Identity,
+    /// What checkpoints of the log are shown to.
+    pub anchor: Anchors,
 }
 
 impl Configuration {
@@ -216,6 +220,7 @@ impl Configuration {
             evidence: document.evidence,
             notify: document.notify,
             identity: document.identity,
+            anchor: document.anchor.resolve(&folder).map_err(refuse)?,
         })
     }
 }

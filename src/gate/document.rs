@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use super::anchors::Anchors;
+
 /// A rules file. Every key may be left out; left out means "no such rule" for lists and limits, and the default below for
 /// settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -316,12 +318,4 @@ impl TryFrom<u64> for Reruns {
             )),
         }
     }
-}
-
-/// Anchors that an approval must reach before the merge.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Anchors {
-    /// Names of anchors. Not available in this version: a project that asks for one is refused, not silently served without.
-    pub required: Vec<String>,
 }

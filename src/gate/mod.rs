@@ -8,6 +8,7 @@
 //!
 //! A rule that needs something nobody measured asks for approval, with the reason [`NOT_MEASURED`].
 
+mod anchors;
 mod class;
 mod cleared;
 mod decision;
@@ -22,6 +23,7 @@ mod rules;
 mod twins;
 mod weigh;
 
+pub use anchors::{AnchorDemand, Anchors};
 pub use class::Class;
 pub use cleared::Cleared;
 pub use decision::{
@@ -29,7 +31,7 @@ pub use decision::{
 };
 pub use denied::{Denied, DeniedPath, check_paths};
 pub use document::{
-    Anchors, Base, BinaryLimit, Checks, Dependencies, Handling, Limits, MergeMethod, PathRule,
+    Base, BinaryLimit, Checks, Dependencies, Handling, Limits, MergeMethod, PathRule,
     RequiredCheck, Reruns, RulesDocument, SecondOpinionRule, Workflows,
 };
 pub use fold::folded;

@@ -82,12 +82,6 @@ pub enum RulesError {
         "rules: checks.required[{0}]: name and app must not be empty; a check is known by both"
     )]
     Check(usize),
-    /// Something that this version cannot do, and that must not be left undone silently.
-    #[error("rules: {key}: not available in this version; remove it, or use a version that has it")]
-    Unavailable {
-        /// The key.
-        key: &'static str,
-    },
 }
 
 /// The rules of a project, ready to decide.
@@ -166,11 +160,6 @@ fn compile(list: List, rules: &[PathRule]) -> Result<Globs, RulesError> {
 }
 
 fn check_settings(document: &RulesDocument) -> Result<(), RulesError> {
-    if !document.anchors.required.is_empty() {
-        return Err(RulesError::Unavailable {
-            key: "anchors.required",
-        });
-    }
     for (index, check) in document.checks.required.iter().enumerate() {
         if check.name.trim().is_empty() || check.app.trim().is_empty() {
             return Err(RulesError::Check(index));

@@ -9,6 +9,7 @@
 //! completes; proofs then need few reads ([`ProofPlan`]). A verifier streams entry bundles through a [`Frontier`] and
 //! compares its head with a [`TrustedCheckpoint`]. Formats are C2SP's and RFC 6962's; leaves: `docs/log.md`.
 
+mod anchor;
 pub mod bundle;
 pub mod checkpoint;
 mod encoding;
@@ -21,6 +22,7 @@ pub mod proof;
 pub mod tile;
 pub mod tree;
 
+pub use anchor::AnchorKind;
 pub use bundle::{BundleError, MAX_BUNDLE, MAX_ENTRY, read_entries, write_entries};
 pub use checkpoint::{Checkpoint, CheckpointError, LogSigner, SignedCheckpoint, WitnessSigner};
 pub use inclusion::{Included, LogProof, LogProofError};

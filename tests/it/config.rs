@@ -402,7 +402,6 @@ fn what_this_version_does_not_have_is_refused_and_never_silently_ignored() {
         ),
         ("agent: {model: {provider: anthropic}}", "agent.model"),
         ("agent: {budget: {tokens: 1000}}", "agent.budget"),
-        ("anchor: {kind: rekor}", "anchor"),
         ("telemetry: {otlp: x}", "telemetry"),
         // A listener beyond loopback does not become acceptable through a method that is not there.
         (

@@ -158,14 +158,16 @@ fn settings_that_cannot_be_kept_are_refused() {
             "{base:?}"
         );
     }
-    let document: RulesDocument =
-        serde_json::from_str(r#"{"anchors":{"required":["log"]}}"#).unwrap();
-    assert!(
-        Rules::compile(document, b"")
-            .unwrap_err()
-            .to_string()
-            .contains("not available in this version")
-    );
+    for (demand, why) in [
+        ("log", "none of checkpoint, branch"),
+        ("branch:one", "none of checkpoint, branch"),
+        ("witness:", "names no anchor"),
+    ] {
+        let refused = serde_json::from_str::<RulesDocument>(&format!(
+            r#"{{"anchors":{{"required":["{demand}"]}}}}"#
+        ));
+        assert!(refused.unwrap_err().to_string().contains(why), "{demand}");
+    }
     for check in [r#"{"name":"","app":"x"}"#, r#"{"name":"build","app":" "}"#] {
         let document =
             serde_json::from_str(&format!(r#"{{"checks":{{"required":[{check}]}}}}"#)).unwrap();
