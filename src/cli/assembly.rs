@@ -26,7 +26,7 @@ use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
 use crate::watch::health::{HealthWatch, SelfCheck};
 use crate::web::Webhooks;
-use crate::worker::{Connectors, Engine, Settings, Time, Tools};
+use crate::worker::{Anchoring, Connectors, Engine, Settings, Time, Tools};
 use crate::workspace::Identity;
 
 /// How long one call to the provider may take.
@@ -106,7 +106,17 @@ pub(super) async fn engine(
                 email: "caretaker@localhost".to_owned(),
             },
         },
+        anchoring: anchoring(configuration)?,
         failpoint: None,
+    })
+}
+
+/// What checkpoints of the log are shown to, as configured.
+fn anchoring(configuration: &Configuration) -> anyhow::Result<Anchoring> {
+    let configured = &configuration.anchor;
+    Ok(Anchoring {
+        outside: Vec::new(),
+        branch: configured.branch.clone(),
     })
 }
 

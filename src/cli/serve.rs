@@ -233,6 +233,11 @@ impl Running {
             worker::keep_log(logging, log_stop).await;
             Ok(())
         });
+        let (anchoring, anchor_stop) = (Arc::clone(engine), self.stop.clone());
+        self.tasks.spawn(async move {
+            worker::keep_anchors(anchoring, anchor_stop).await;
+            Ok(())
+        });
         let connectors = Arc::clone(&engine.connectors);
         let (store, poll) = (engine.store.clone(), configuration.poll.clone());
         let health_stop = self.stop.clone();

@@ -3,5 +3,5 @@
 mod order;
 mod outcome;
 
-pub use order::{MergeOrder, OrderError, order};
+pub use order::{LOG_TRAILER, MergeOrder, OrderError, order};
 pub use outcome::{AfterMerge, COMPARISONS_PER_MERGE, MergeAnswer, after};

@@ -1,6 +1,7 @@
 //! The one thing that a connector's merge takes.
 
 use crate::approve::{Authority, MergeMethod};
+use crate::attest::predicate::CheckpointRef;
 use crate::change::Oid;
 use crate::clock::Millis;
 use crate::id::ExecutionId;
@@ -66,6 +67,9 @@ impl MergeOrder {
     }
 }
 
+/// The trailer that names the checkpoint of the log that held the approval: origin, leaves, root (SHA-256, hexadecimal).
+pub const LOG_TRAILER: &str = "Caretaker-Log";
+
 /// Gives the order, when authority and match are for the same binding and the authority has not run out.
 ///
 /// # Errors
@@ -74,6 +78,7 @@ pub fn order(
     authority: &Authority,
     matched: &Matched,
     execution: &ExecutionId,
+    checkpoint: Option<&CheckpointRef>,
     now: Millis,
 ) -> Result<MergeOrder, OrderError> {
     let binding = matched.binding();
@@ -88,8 +93,12 @@ pub fn order(
         return Err(OrderError::Expired(binding.expires_at));
     }
     let separator = if binding.body.is_empty() { "" } else { "\n\n" };
+    let log = checkpoint.map_or_else(String::new, |checkpoint| {
+        let CheckpointRef { origin, size, root } = checkpoint;
+        format!("{LOG_TRAILER}: {origin} {size} {root}\n")
+    });
     let message = format!(
-        "{}{separator}{EXECUTION_TRAILER}: {execution}\n",
+        "{}{separator}{log}{EXECUTION_TRAILER}: {execution}\n",
         binding.body.trim_end()
     );
     Ok(MergeOrder {

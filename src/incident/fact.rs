@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::approve::{ApprovalRequest, HumanDecision};
+use crate::attest::predicate::CheckpointRef;
 use crate::change::{ChangeDigest, ChangeDocument, Oid, RepoPath, Sha256Digest};
 use crate::clock::Millis;
 use crate::gate::{Class, Verdict};
@@ -165,6 +166,8 @@ pub enum EscalationReason {
     RetriesExhausted,
     /// The stored ledger does not verify.
     LedgerBroken,
+    /// What others hold of the log excludes it.
+    AnchorFailed,
 }
 
 impl EscalationReason {
@@ -181,6 +184,7 @@ impl EscalationReason {
             Self::FixUnusable => "fix-unusable",
             Self::RetriesExhausted => "retries-exhausted",
             Self::LedgerBroken => "ledger-broken",
+            Self::AnchorFailed => "anchor-failed",
         }
     }
 }
@@ -322,6 +326,9 @@ pub enum Fact {
         comparisons: u32,
         /// The base tip at the comparison.
         base_tip: Oid,
+        /// The log's checkpoint that holds the approval.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<CheckpointRef>,
     },
     /// The merge was asked for and its answer read, or it may have been asked for before a crash.
     MergeAsked {

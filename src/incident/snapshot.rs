@@ -6,6 +6,7 @@ use super::{
     fact::{EscalationReason, Fact},
 };
 use crate::approve::{ApprovalRequest, Binding, HumanDecision};
+use crate::attest::predicate::CheckpointRef;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{ApprovalId, ExecutionId, IncidentId, OrganisationId, ProjectId};
@@ -76,6 +77,8 @@ pub struct ActiveMerge {
     pub execution: ExecutionId,
     /// Comparisons made for it and its predecessors.
     pub comparisons: u32,
+    /// The log's checkpoint that holds the approval.
+    pub checkpoint: Option<CheckpointRef>,
     /// When and with which answer the merge was asked for, when that is known.
     pub asked: Option<(Millis, String)>,
 }
@@ -195,7 +198,7 @@ impl Snapshot {
 
     /// The attempt to merge that is neither void nor landed.
     pub fn active_merge(&self) -> Option<ActiveMerge> {
-        let (execution, comparisons) = newest!(self, Fact::Merging { execution, comparisons, .. } => (execution.clone(), *comparisons))?;
+        let (execution, comparisons, checkpoint) = newest!(self, Fact::Merging { execution, comparisons, checkpoint, .. } => (execution.clone(), *comparisons, checkpoint.clone()))?;
         let void = self.facts.iter().any(|recorded| matches!(&recorded.fact, Fact::MergeVoid { execution: one, .. } if *one == execution));
         if void || self.landed().is_some() {
             return None;
@@ -214,6 +217,7 @@ impl Snapshot {
         Some(ActiveMerge {
             execution,
             comparisons,
+            checkpoint,
             asked,
         })
     }

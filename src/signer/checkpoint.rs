@@ -220,7 +220,8 @@ impl<'k> CheckpointSigner<'k> {
         Ok(Some(signed.claimed().head()))
     }
 
-    fn is_ours(&self, signed: &SignedCheckpoint) -> bool {
+    /// Whether the key of this log signed it, under this log's name.
+    pub fn is_ours(&self, signed: &SignedCheckpoint) -> bool {
         let verifier = self.signer.verifier();
         signed.claimed().origin() == verifier.name()
             && signed

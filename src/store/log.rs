@@ -64,6 +64,9 @@ pub(super) mod scoped {
         /// What others answered about checkpoints, newest first.
         pub(in crate::store) ANCHORS = "SELECT size, kind, name, receipt, anchored_at FROM log_anchor WHERE organisation = $1 \
             AND size >= $2 ORDER BY size DESC, kind, name LIMIT $3";
+        /// What one of them answered last.
+        pub(in crate::store) NEWEST_ANCHOR = "SELECT size, kind, name, receipt, anchored_at FROM log_anchor WHERE organisation = $1 \
+            AND kind = $2 AND name = $3 ORDER BY size DESC LIMIT 1";
     }
 }
 
@@ -309,6 +312,20 @@ impl Scoped<'_> {
             .bind(value::bigint("the log's size", size)?)
             .bind(i64::from(limit));
         work.all(read).await?.iter().map(anchor).collect()
+    }
+
+    /// What one anchor answered about the largest checkpoint that it was shown.
+    pub async fn newest_anchor(
+        &self,
+        kind: &str,
+        name: &str,
+    ) -> Result<Option<StoredAnchor>, StoreError> {
+        let mut work = self.store.reading("reading an anchor").await?;
+        let read = sqlx::query(scoped::NEWEST_ANCHOR)
+            .bind(self.organisation.as_str())
+            .bind(kind)
+            .bind(name);
+        work.optional(read).await?.as_ref().map(anchor).transpose()
     }
 }
 

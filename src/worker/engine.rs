@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::Tools;
+use super::{Anchoring, Tools};
 use crate::agent::Coder;
 use crate::attest::keys::FillError;
 use crate::clock::{Clock, Millis};
@@ -82,6 +82,8 @@ pub struct Engine {
     pub time: Time,
     /// Fills a buffer with random bytes.
     pub random: fn(&mut [u8]) -> Result<(), FillError>,
+    /// What checkpoints of the log are shown to.
+    pub anchoring: Anchoring,
     /// Choices.
     pub settings: Settings,
     /// Test-only stop.

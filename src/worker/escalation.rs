@@ -80,5 +80,6 @@ const fn signed(reason: EscalationReason) -> SignedReason {
         EscalationReason::FixUnusable => SignedReason::NotRepresentable,
         EscalationReason::RetriesExhausted => SignedReason::RetriesSpent,
         EscalationReason::LedgerBroken => SignedReason::LedgerBroken,
+        EscalationReason::AnchorFailed => SignedReason::AnchorFailed,
     }
 }

@@ -5,6 +5,7 @@
 //! step from the same facts; every external effect is looked for before it is repeated. Retries are spaced and counted here
 //! and nowhere else.
 
+mod anchoring;
 mod drafting;
 mod engine;
 mod escalation;
@@ -19,6 +20,7 @@ mod test_runs;
 mod tools;
 mod work;
 
+pub use anchoring::{Anchoring, Rounds, ShownTo, keep_anchors};
 pub use engine::{Connectors, Engine, Failpoint, Settings, Time};
 pub use log::{keep_log, log_round};
 pub use repository::folder as repository_folder;

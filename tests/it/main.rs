@@ -32,7 +32,7 @@ mod log;
 mod notify;
 mod offline;
 mod onboard;
-mod reconcile;
+pub(crate) mod reconcile;
 mod sandbox;
 mod serve;
 mod store;

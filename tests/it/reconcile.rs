@@ -7,7 +7,7 @@ mod answers;
 mod base;
 mod bench;
 mod contents;
-mod installation;
+pub(crate) mod installation;
 mod listing;
 mod people;
 mod refusals;

@@ -1,6 +1,7 @@
 //! The worker against a real forge: real git, real HTTP, real tests in the sandbox, real signatures.
 
 pub(crate) mod acting_as_app;
+mod anchoring;
 mod crash;
 mod credential;
 mod fix;

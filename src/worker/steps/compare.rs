@@ -4,6 +4,7 @@ use super::super::Stepped;
 use super::super::escalation::{Handover, hand_over};
 use super::super::repository::{Clone, broken, on_disk, remote_failure};
 use super::super::work::{Work, expect, unanswered};
+use super::hold::{Hold, Lacking, hold, overdue};
 use super::landing;
 use crate::approve::Binding;
 use crate::change::{ChangeSet, Oid};
@@ -20,17 +21,22 @@ pub(super) async fn compare(work: Work<'_>, comparisons: u32) -> Stepped {
         return Ok(pause);
     }
     match compared(&work, binding).await? {
-        Comparison::Matched(matched) => {
-            let entropy = work.engine.entropy()?;
-            Ok(Outcome {
-                merge_lock: Some(MergeLock::Take),
-                ..Outcome::fact(Fact::Merging {
-                    execution: ExecutionId::new(work.now, entropy),
-                    comparisons: comparisons + 1,
-                    base_tip: matched.base_tip(),
+        Comparison::Matched(matched) => match hold(&work, Lacking::Show).await? {
+            Hold::Held(checkpoint) => {
+                let entropy = work.engine.entropy()?;
+                Ok(Outcome {
+                    merge_lock: Some(MergeLock::Take),
+                    audit: overdue(&work).await?,
+                    ..Outcome::fact(Fact::Merging {
+                        execution: ExecutionId::new(work.now, entropy),
+                        comparisons: comparisons + 1,
+                        base_tip: matched.base_tip(),
+                        checkpoint,
+                    })
                 })
-            })
-        }
+            }
+            open => not_held(work, Outcome::default(), open),
+        },
         Comparison::Pending(reason) => Ok(Outcome::pause(
             work.now.plus_millis(patience(work.snapshot, work.now)),
             reason,
@@ -48,6 +54,22 @@ pub(super) fn frozen(work: &Work<'_>) -> Option<Outcome> {
             "the project is frozen; a person has to lift that first",
         )
     })
+}
+
+/// Waits for what does not hold the approval yet, or hands over what excludes the log.
+pub(super) fn not_held(work: Work<'_>, mut outcome: Outcome, hold: Hold) -> Stepped {
+    match hold {
+        Hold::Contradicted(reason) => {
+            let handover = Handover::new(EscalationReason::AnchorFailed, reason);
+            hand_over(work, &mut outcome, handover)?;
+        }
+        Hold::Open(reason) => {
+            let until = work.now.plus_millis(patience(work.snapshot, work.now));
+            outcome.pause = Outcome::pause(until, reason).pause;
+        }
+        Hold::Held(_) => {}
+    }
+    Ok(outcome)
 }
 
 /// Everything that steps 1 to 6 of the protocol need, read now, and their verdict.

@@ -8,7 +8,7 @@ use super::super::work::{Work, expect, unanswered};
 use super::approval::signed_method;
 use super::merge::{authority, void};
 use crate::approve::{AuthoritySource, Binding, MergeMethod};
-use crate::attest::predicate::{AuthorityRef, Execution, Landed};
+use crate::attest::predicate::{AuthorityRef, CheckpointRef, Execution, Landed};
 use crate::attest::{Event, Role};
 use crate::change::Oid;
 use crate::execute::COMPARISONS_PER_MERGE;
@@ -94,7 +94,8 @@ async fn resolved(
         AuthoritySource::Approval(event) => AuthorityRef::Approval((*event).into()),
         AuthoritySource::FreeDecision(event) => AuthorityRef::Decision((*event).into()),
     };
-    let mut outcome = executed(work, binding, &merge.execution, proof, tip, Some(authority))?;
+    let authority = Some((authority, merge.checkpoint.clone()));
+    let mut outcome = executed(work, binding, &merge.execution, proof, tip, authority)?;
     outcome.merge_lock = Some(MergeLock::Release);
     outcome.notices.push(notice(
         NoticeEvent::IncidentResolved,
@@ -151,14 +152,16 @@ fn earlier_attempt(work: &Work<'_>, binding: &Binding, view: &LandedView) -> Opt
             Fact::Merging {
                 execution,
                 comparisons,
+                checkpoint,
                 ..
-            } => Some((execution, *comparisons)),
+            } => Some((execution, *comparisons, checkpoint)),
             _ => None,
         })
-        .find(|(execution, _)| is_named(execution))
-        .map(|(execution, comparisons)| ActiveMerge {
+        .find(|(execution, ..)| is_named(execution))
+        .map(|(execution, comparisons, checkpoint)| ActiveMerge {
             execution: execution.clone(),
             comparisons,
+            checkpoint: checkpoint.clone(),
             asked: None,
         })
 }
@@ -189,17 +192,20 @@ fn by_person(
     Ok(outcome)
 }
 
-/// Drafts the execution; without an authority it was somebody else's.
+/// Drafts the execution, with the authority and the checkpoint that holds it; without them it was somebody else's.
 fn executed(
     work: Work<'_>,
     binding: &Binding,
     execution: &ExecutionId,
     proof: &LandedProof,
     tip: Oid,
-    authority: Option<AuthorityRef>,
+    authority: Option<(AuthorityRef, Option<CheckpointRef>)>,
 ) -> Stepped {
     let mut drafter = Drafter::after(work);
     let by_us = authority.is_some();
+    let (authority, checkpoint) = authority.map_or((None, None), |(authority, checkpoint)| {
+        (Some(authority), checkpoint)
+    });
     let event = Execution {
         event: drafter.block(Role::Executor)?,
         execution_id: execution.clone(),
@@ -220,7 +226,7 @@ fn executed(
         observed_change: proof.observed.into(),
         before: proof.parent,
         after: tip,
-        checkpoint: None,
+        checkpoint,
     };
     let event = drafter.draft(Event::Execution(Box::new(event)))?;
     Ok(Outcome {

@@ -3,7 +3,8 @@
 use super::super::Stepped;
 use super::super::escalation::{Handover, hand_over};
 use super::super::work::{Work, expect, unanswered, unread};
-use super::compare::{blocked, compared, frozen};
+use super::compare::{blocked, compared, frozen, not_held};
+use super::hold::{Hold, Lacking, hold};
 use super::landing;
 use crate::approve::{Authority, Binding};
 use crate::execute::{AfterMerge, MergeAnswer, MergeOrder, after, order};
@@ -52,7 +53,26 @@ async fn ask(work: Work<'_>, binding: &Binding, merge: &ActiveMerge, matched: &M
             return Ok(outcome);
         }
     };
-    let order = match order(&authority, matched, &merge.execution, work.now) {
+    match hold(&work, Lacking::Leave).await? {
+        Hold::Held(_) => {}
+        // Break it: go on; an anchor that the rules demand since the comparison is then not waited for
+        // (`worker::anchoring::what_is_demanded_after_the_comparison_is_waited_for`).
+        open => {
+            let outcome = void(
+                merge,
+                "the approval is not held as the project demands",
+                Outcome::default(),
+            );
+            return not_held(work, outcome, open);
+        }
+    }
+    let order = match order(
+        &authority,
+        matched,
+        &merge.execution,
+        merge.checkpoint.as_ref(),
+        work.now,
+    ) {
         Ok(order) => order,
         // The next look at the facts closes what has expired.
         Err(error) => return Ok(void(merge, &error.to_string(), Outcome::default())),

@@ -7,6 +7,7 @@ mod compare;
 mod diagnose;
 mod evidence;
 mod fix;
+mod hold;
 mod judge;
 mod landing;
 pub(super) mod let_go;

@@ -232,7 +232,7 @@ pub(super) fn ordered(matched: &Matched) -> MergeOrder {
 
 /// The same, on the authority of an approval of whatever binding.
 pub(super) fn ordered_by(binding: &Binding, matched: &Matched) -> Result<MergeOrder, OrderError> {
-    order(&approved(binding), matched, &execution(), NOW)
+    order(&approved(binding), matched, &execution(), None, NOW)
 }
 
 /// How often a merge was asked for at this forge.

@@ -12,7 +12,7 @@ use crate::attest::ledger::payload_of;
 use crate::worker::world::{Setting, World};
 
 /// An incident about which a person is asked.
-pub(super) async fn waiting() -> World {
+pub(crate) async fn waiting() -> World {
     let world = World::new(Setting::sums()).await;
     let stage = world.settle().await;
     let facts = world.snapshot().await.facts;
@@ -21,7 +21,7 @@ pub(super) async fn waiting() -> World {
 }
 
 /// The same after the person has said yes and before the worker has seen it.
-pub(super) async fn approved() -> World {
+pub(crate) async fn approved() -> World {
     let world = waiting().await;
     world.answer(HumanDecision::Approve).await;
     world
@@ -29,24 +29,24 @@ pub(super) async fn approved() -> World {
 
 impl World {
     /// The owner tries to use the newest link.
-    pub(super) async fn try_answer(&self, decision: HumanDecision) -> Consumed {
+    pub(crate) async fn try_answer(&self, decision: HumanDecision) -> Consumed {
         let (link, now) = (self.inbox.link().unwrap(), self.clock.now());
         let store = &self.engine.store;
         let consumed = store.consume(&link, decision, None, now).await;
         consumed.unwrap()
     }
 
-    pub(super) fn repository(&self) -> RepositoryHandle {
+    pub(crate) fn repository(&self) -> RepositoryHandle {
         self.planted.repository.clone()
     }
 
     /// What happens to the nth request to merge from now on.
-    pub(super) fn merge_fails(&self, nth: usize, action: FaultAction) {
+    pub(crate) fn merge_fails(&self, nth: usize, action: FaultAction) {
         self.fails("PUT", "/merge", nth, action);
     }
 
     /// What happens to the nth request of this kind from now on.
-    pub(super) fn fails(&self, method: &str, path: &str, nth: usize, action: FaultAction) {
+    pub(crate) fn fails(&self, method: &str, path: &str, nth: usize, action: FaultAction) {
         self.forge.fault(Fault {
             method: method.to_owned(),
             path: path.to_owned(),
@@ -56,7 +56,7 @@ impl World {
     }
 
     /// The provider carries out what it was asked with this execution, late.
-    pub(super) async fn merge_late(&self, execution: &str) {
+    pub(crate) async fn merge_late(&self, execution: &str) {
         let binding = self.snapshot().await.binding().unwrap().clone();
         let body = serde_json::json!({
             "merge_method": binding.merge_method.as_str(),
@@ -75,7 +75,7 @@ impl World {
     }
 
     /// The nth request to merge is answered with this, and has no effect.
-    pub(super) fn merge_answers(&self, nth: usize, code: u16, message: &str) {
+    pub(crate) fn merge_answers(&self, nth: usize, code: u16, message: &str) {
         let body = serde_json::json!({"message": message}).to_string();
         let headers = Vec::new();
         self.merge_fails(
@@ -89,7 +89,7 @@ impl World {
     }
 
     /// Somebody does something when the first request to merge has arrived and before it takes effect.
-    pub(super) fn meanwhile(&self, act: impl FnOnce(&RepositoryHandle) + Send + 'static) {
+    pub(crate) fn meanwhile(&self, act: impl FnOnce(&RepositoryHandle) + Send + 'static) {
         let repository = self.repository();
         let act = move || {
             act(&repository);
@@ -98,17 +98,17 @@ impl World {
         self.forge.on("PUT", "/merge", 1, Moment::Before, act);
     }
 
-    pub(super) fn merges_asked(&self) -> usize {
+    pub(crate) fn merges_asked(&self) -> usize {
         asked(&self.forge)
     }
 
     /// The branch of the fix.
-    pub(super) async fn branch(&self) -> String {
+    pub(crate) async fn branch(&self) -> String {
         self.snapshot().await.fix().unwrap().branch.clone()
     }
 
     /// Why it was handed over, and the rules that said no.
-    pub(super) async fn handed_over(&self) -> (EscalationReason, String, Vec<String>) {
+    pub(crate) async fn handed_over(&self) -> (EscalationReason, String, Vec<String>) {
         let snapshot = self.snapshot().await;
         let found = snapshot.facts.iter().find_map(|fact| match &fact.fact {
             Fact::Escalated {
@@ -122,7 +122,7 @@ impl World {
     }
 
     /// The predicate of the only signed event of this kind.
-    pub(super) async fn signed(&self, kind: &str) -> serde_json::Value {
+    pub(crate) async fn signed(&self, kind: &str) -> serde_json::Value {
         let scoped = self.engine.store.within(&self.project.organisation);
         let ledger = scoped.ledger(&self.incident).await.unwrap().unwrap();
         let position = self.events().await.iter().position(|name| *name == kind);
@@ -132,7 +132,7 @@ impl World {
     }
 
     /// Nothing of the fix is on the base branch, and the pull request is not merged.
-    pub(super) fn assert_unmerged(&self) {
+    pub(crate) fn assert_unmerged(&self) {
         let pulls = self.planted.repository.pulls().unwrap();
         assert_eq!(pulls.len(), 1);
         assert_eq!(pulls[0].merge_commit, None);
@@ -141,7 +141,7 @@ impl World {
     }
 
     /// The fix is on the base branch, once.
-    pub(super) fn assert_merged(&self) {
+    pub(crate) fn assert_merged(&self) {
         let pulls = self.planted.repository.pulls().unwrap();
         assert_eq!(pulls.len(), 1);
         assert!(pulls[0].merge_commit.is_some());
@@ -149,7 +149,7 @@ impl World {
         assert!(text.contains(self.planted.right), "{text}");
     }
 
-    pub(super) fn text_on_main(&self) -> String {
+    pub(crate) fn text_on_main(&self) -> String {
         let file = self.planted.repository.file("main", self.planted.file);
         String::from_utf8(file.unwrap().unwrap()).unwrap()
     }

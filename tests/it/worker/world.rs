@@ -21,7 +21,7 @@ use caretaker::onboard::app::Recorder;
 use caretaker::sandbox::{Limits, Mode, Sandbox};
 use caretaker::signer::{Keyring, system_randomness};
 use caretaker::store::{Consumed, Project, ProjectState, Store, WatchMode};
-use caretaker::worker::{Connectors, Engine, Settings, Time, Tools, drain};
+use caretaker::worker::{Anchoring, Connectors, Engine, Settings, Time, Tools, drain};
 use caretaker::workspace::Identity;
 
 use super::{acting_as_app, sums};
@@ -187,6 +187,7 @@ impl World {
             notifiers: Notifiers::new(vec![Box::new(self.inbox.clone())]),
             time: engine.time.clone(),
             random: engine.random,
+            anchoring: engine.anchoring.clone(),
             settings: engine.settings.clone(),
             failpoint: None,
         }
@@ -306,6 +307,7 @@ pub(crate) async fn engine(
         notifiers: Notifiers::new(vec![Box::new(inbox.clone())]),
         time: Time::Clock(clock.clone()),
         random: system_randomness,
+        anchoring: Anchoring::default(),
         settings: Settings {
             home: home.path().to_path_buf(),
             launcher,
