@@ -115,6 +115,7 @@ fn after_a_crash_between_asking_and_reading_the_merge_is_looked_at_before_it_is_
         execution: execution.clone(),
         comparisons: 1,
         base_tip: oid(1),
+        checkpoint: None,
     };
     let asked = Fact::MergeAsked {
         execution: execution.clone(),
@@ -157,6 +158,7 @@ fn a_recovery_closes_what_has_not_merged_but_never_interrupts_a_merge() {
         execution: ExecutionId::new(NOW, [6; 10]),
         comparisons: 1,
         base_tip: oid(1),
+        checkpoint: None,
     };
     assert!(matches!(
         next(&snapshot(vec![merging, recovered], signed(0)), NOW),
@@ -215,7 +217,8 @@ fn any_fact() -> impl Strategy<Value = Fact> {
         Just(Fact::Merging {
             execution: execution(),
             comparisons: 1,
-            base_tip: oid(1)
+            base_tip: oid(1),
+            checkpoint: None,
         }),
         Just(Fact::MergeAsked {
             execution: execution(),

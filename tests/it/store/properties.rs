@@ -31,7 +31,8 @@ fn any_fact() -> impl Strategy<Value = Fact> {
         Just(Fact::Merging {
             execution: execution(),
             comparisons: 1,
-            base_tip: oid(1)
+            base_tip: oid(1),
+            checkpoint: None,
         }),
         detail.prop_map(move |answer| Fact::MergeAsked {
             execution: execution(),

@@ -344,6 +344,7 @@ impl<'a> Story<'a> {
             execution: execution.clone(),
             comparisons: 1,
             base_tip: oid(0xb1),
+            checkpoint: None,
         }))
         .await;
         let answer = format!("merged as {}", oid(0xe1));
