@@ -10,6 +10,7 @@ mod archive;
 mod bundle;
 mod evidence;
 mod fit;
+mod landed;
 mod report;
 mod row;
 mod stored;
@@ -23,6 +24,7 @@ pub use bundle::{
     reference, trust_from, verify_bundle,
 };
 pub use evidence::KeptEvidence;
+pub use landed::{LandedCommit, LandedFailure, LandedReport, LoggedExecutions, audit_landed};
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};
 pub use stored::{ChainRecord, StoredLedger};

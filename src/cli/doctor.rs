@@ -4,6 +4,7 @@ mod app;
 mod health;
 mod hooks;
 mod keys;
+mod log;
 mod machine;
 mod projects;
 mod provider;
@@ -150,6 +151,7 @@ async fn look(config: Option<&Path>, offline: bool) -> Looked {
             findings.push(machine::agent(&configuration.agent));
             findings.extend(keys::look(configuration, environment, SystemClock.now()));
             findings.extend(state::database(configuration).await);
+            findings.extend(log::look(configuration).await);
             findings.extend(app::look(&installation, offline).await);
             findings.extend(hooks::look(configuration, environment).await);
             looked.projects = projects::look(&installation, offline).await;

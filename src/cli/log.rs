@@ -1,5 +1,7 @@
 //! `caretaker log`.
 
+mod audit;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -27,6 +29,8 @@ pub(super) enum LogCommand {
     Consistency(ConsistencyArguments),
     /// Write the whole log as files (C2SP tlog-tiles) for `caretaker verify FOLDER`; run again, it writes what is new.
     Export(ExportArguments),
+    /// Compare a clone of a repository with the log: merges that the log does not know, and executions that the branch does not have.
+    Audit(audit::AuditArguments),
 }
 
 /// Of which event.
@@ -59,6 +63,9 @@ pub(super) struct ExportArguments {
 }
 
 pub(super) fn run(command: &LogCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {
+    if let LogCommand::Audit(arguments) = command {
+        return audit::run(arguments);
+    }
     let installation = Installation::load(config)?;
     block_on(async {
         let (store, organisation) = installation.open_database().await?;
@@ -71,6 +78,7 @@ pub(super) fn run(command: &LogCommand, config: Option<&Path>) -> anyhow::Result
             LogCommand::Prove(arguments) => log.prove(arguments).await,
             LogCommand::Consistency(arguments) => log.consistency(arguments).await,
             LogCommand::Export(arguments) => log.export(arguments, &installation).await,
+            LogCommand::Audit(_) => Ok(()),
         }
     })?;
     Ok(Verdict::Done)

@@ -86,7 +86,7 @@ pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
     })
 }
 
-fn roots(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, VerifyError> {
+pub(super) fn roots(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, VerifyError> {
     let place = folder.join("root");
     let failed = |cause| VerifyError::File {
         what: "the trust roots in",
@@ -135,8 +135,8 @@ fn remember(path: &Path, memory: &LogMemory) -> Result<(), VerifyError> {
     std::fs::rename(&beside, path).map_err(failed)
 }
 
-struct Files<'a> {
-    folder: &'a Path,
+pub(super) struct Files<'a> {
+    pub(super) folder: &'a Path,
 }
 
 impl LogFiles for Files<'_> {

@@ -4,10 +4,12 @@
 
 mod command;
 mod folder;
+mod log_folder;
 mod report;
 
 pub use command::{Arguments, ArgumentsError, HELP};
 pub use folder::FolderReport;
+pub use log_folder::LogFolder;
 
 use std::fs::File;
 use std::io::{self, Read as _};

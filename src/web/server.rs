@@ -42,6 +42,7 @@ pub fn router(state: WebState) -> Router {
         .route("/incidents/{id}", get(pages::incident))
         .route("/incidents/{id}/ledger", get(pages::ledger))
         .route("/incidents/{id}/ledger.caretaker", get(log::bundle))
+        .route("/log", get(pages::log))
         .route("/log/checkpoint", get(log::checkpoint))
         .route("/log/tile/{*tile}", get(log::tile))
         .route("/log/root/{name}", get(log::trust_root))

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod hostile;
 mod keeping;
+mod landed;
 mod leaves;
 mod merkle;
 mod notes;

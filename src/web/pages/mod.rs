@@ -7,6 +7,7 @@ mod incident;
 mod incidents;
 mod investigation;
 mod ledger;
+mod log;
 mod patch;
 mod proof;
 mod stages;
@@ -19,6 +20,7 @@ pub(super) use approval::approval;
 pub(super) use incident::incident;
 pub(super) use incidents::incidents;
 pub(super) use ledger::ledger;
+pub(super) use log::log;
 
 use super::failure::Refusal;
 

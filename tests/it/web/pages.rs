@@ -1,8 +1,10 @@
 //! What the pages say, and what they never let through.
 
 use axum::http::{Method, StatusCode};
+use caretaker::attest::SecretKey;
 use caretaker::id::{IncidentId, OrganisationId, ProjectId};
-use caretaker::store::Project;
+use caretaker::log::{Checkpoint, KeyName, Leaf, LogSigner, Record};
+use caretaker::store::{Project, StoredAnchor};
 
 use super::answers::{link, token};
 use super::http::{ask, get, post};
@@ -34,6 +36,44 @@ async fn a_merged_incident_tells_its_whole_story() {
     let page = get(&scene.router(), &format!("/incidents/{}", story.incident)).await;
     assert_eq!(page.status, StatusCode::OK);
     insta::assert_snapshot!("merged_incident", text_of(&page.body));
+}
+
+#[tokio::test]
+async fn the_log_says_how_long_it_is_and_who_else_holds_it() {
+    let scene = Scene::new().await;
+    let page = get(&scene.router(), "/log").await;
+    assert!(text_of(&page.body).contains("There is no checkpoint yet"));
+    let organisation = &scene.project.organisation;
+    let at = NOW;
+    let leaf = Leaf::record(Record::Heartbeat { at }).unwrap();
+    scene.store.log(organisation, &leaf, NOW).await.unwrap();
+    let head = scene.store.within(organisation).log_frontier().await;
+    let head = head.unwrap().head();
+    let key = SecretKey::from_seed(&[7; 32]);
+    let origin = KeyName::new("caretaker/example").unwrap();
+    let signer = LogSigner::new(origin.clone(), key);
+    let signed = signer.sign(Checkpoint::new(origin, head)).unwrap();
+    let kept = scene
+        .store
+        .keep_checkpoint(organisation, head.size(), &signed.to_string(), NOW);
+    kept.await.unwrap();
+    for (size, name) in [(1, "auditor"), (2, "auditor"), (1, "<i>other</i>")] {
+        let anchor = StoredAnchor {
+            size,
+            kind: "witness".to_owned(),
+            name: name.to_owned(),
+            receipt: vec![1],
+            anchored_at: NOW,
+        };
+        scene
+            .store
+            .keep_anchor(organisation, &anchor)
+            .await
+            .unwrap();
+    }
+    let page = get(&scene.router(), "/log").await;
+    assert_eq!(page.status, StatusCode::OK);
+    insta::assert_snapshot!("log", text_of(&page.body));
 }
 
 #[tokio::test]

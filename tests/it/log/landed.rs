@@ -1,0 +1,185 @@
+//! A repository against the log: what an auditor finds who has clones of both.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use caretaker::forge::FileEdit;
+use caretaker::incident::Stage;
+use caretaker::log::TileId;
+use caretaker::worker::log_round;
+use serde_json::Value;
+
+use crate::reconcile::installation::approved;
+use crate::worker::world::World;
+
+/// An incident that was merged, with the log as files and a clone of the repository.
+struct Audited {
+    world: World,
+    log: PathBuf,
+    root: PathBuf,
+}
+
+impl Audited {
+    async fn new() -> Self {
+        let world = approved().await;
+        assert_eq!(world.settle().await, Stage::Resolved);
+        Self::of(world).await
+    }
+
+    async fn of(world: World) -> Self {
+        // A sign of life after everything, so that the log does not end before what is looked at.
+        world.clock.advance_millis(3_700_000);
+        let log = world.home().join("log");
+        let audited = Self {
+            root: log.join("root/1.json"),
+            log,
+            world,
+        };
+        audited.export().await;
+        audited
+    }
+
+    /// What `caretaker log export` writes.
+    async fn export(&self) {
+        let engine = &self.world.engine;
+        let checkpoint = log_round(engine).await.unwrap().unwrap();
+        let scoped = engine.store.within(&self.world.project.organisation);
+        let write = |path: &Path, bytes: &[u8]| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        };
+        for root in engine.keys.history().versions() {
+            let name = format!("root/{}.json", root.document().version);
+            write(&self.log.join(name), &root.to_bytes().unwrap());
+        }
+        for tile in TileId::grown(0, checkpoint.claimed().head().size()) {
+            let bytes = scoped.log_file(tile).await.unwrap();
+            write(&self.log.join(tile.to_string()), &bytes);
+        }
+        write(
+            &self.log.join("checkpoint"),
+            checkpoint.to_string().as_bytes(),
+        );
+    }
+
+    /// What the command says, and its exit code.
+    fn audit(&self) -> (Value, i32) {
+        let output = Command::new(env!("CARGO_BIN_EXE_caretaker"))
+            .args(["log", "audit", "--json"])
+            .arg(&self.log)
+            .arg("--trust-root")
+            .arg(&self.root)
+            .arg("--repository")
+            .arg(self.world.repository().git_directory())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let problem = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}{problem}"));
+        (said, output.status.code().unwrap())
+    }
+
+    fn rules(&self) -> Vec<String> {
+        let (said, _) = self.audit();
+        let failures = said["repository"]["failures"].as_array().unwrap();
+        let rule = |failure: &Value| failure["rule"].as_str().unwrap().to_owned();
+        failures.iter().map(rule).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_merged_and_what_was_logged_agree() {
+    let audited = Audited::new().await;
+    let (said, code) = audited.audit();
+    assert_eq!(code, 0, "{said:#}");
+    assert_eq!(said["verdict"], "valid");
+    assert_eq!(said["repository"]["executions"], 1);
+    // The repository had a commit before; a person's is nothing that caretaker answers for.
+    let others = said["repository"]["by_others"].as_u64().unwrap();
+    let repository = audited.world.repository();
+    let edit = [("notes.txt", FileEdit::file("by hand\n"))];
+    repository.commit("main", &edit, "by hand").unwrap();
+    let (said, code) = audited.audit();
+    assert_eq!(code, 0, "{said:#}");
+    assert_eq!(said["repository"]["by_others"], others + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merge_that_is_not_in_the_log_is_found() {
+    let audited = Audited::new().await;
+    let repository = audited.world.repository();
+    let edit = [("notes.txt", FileEdit::file("x\n"))];
+    let message = "A fix\n\nCaretaker-Execution: exe-01jpo49200081040g2081040g2\n";
+    // Its clock says that it is from before the log's last sign of life.
+    repository.commit("main", &edit, message).unwrap();
+    let (said, code) = audited.audit();
+    assert_ne!(code, 0, "{said:#}");
+    assert_eq!(audited.rules(), ["unlogged-merge"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merge_that_is_gone_from_the_branch_is_found() {
+    let audited = Audited::new().await;
+    let repository = audited.world.repository();
+    let landed = repository.tip("main").unwrap();
+    let edit = [("sums.py", FileEdit::file("pass\n"))];
+    let other = repository.commit_object(&[], &edit, "another").unwrap();
+    repository
+        .force_reference("refs/heads/main", &other)
+        .unwrap();
+    let (said, code) = audited.audit();
+    assert_eq!(code, 1, "{said:#}");
+    assert_eq!(said["verdict"], "invalid");
+    let failure = &said["repository"]["failures"][0];
+    assert_eq!(failure["rule"], "gone-from-branch");
+    assert_eq!(failure["commit"], landed.to_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_was_written_anew_is_found_by_the_commits() {
+    // The commit names a checkpoint; somebody with every key makes another log of the same installation afterwards.
+    let audited = Audited::new().await;
+    let repository = audited.world.repository();
+    let tip = repository.tip("main").unwrap();
+    let shown = Command::new("git")
+        .arg("--git-dir")
+        .arg(repository.git_directory())
+        .args(["log", "-1", "--format=%B", &tip.to_string()])
+        .output()
+        .unwrap();
+    let message = String::from_utf8(shown.stdout).unwrap();
+    let line = message
+        .lines()
+        .find(|line| line.starts_with("Caretaker-Log: "));
+    let root = line.unwrap().rsplit(' ').next().unwrap();
+    let forged = message.replace(root, &"0".repeat(64));
+    let edit = [("notes.txt", FileEdit::file("x\n"))];
+    repository.commit("main", &edit, &forged).unwrap();
+    assert!(audited.rules().contains(&"checkpoint-trailer".to_owned()));
+    for odd in [
+        "Caretaker-Log: x",
+        "Caretaker-Log: a b c",
+        "Caretaker-Log: caretaker/x 1 00",
+    ] {
+        repository
+            .commit("main", &edit, &format!("odd\n\n{odd}\n"))
+            .unwrap();
+    }
+    let rules = audited.rules();
+    let odd = rules.iter().filter(|rule| *rule == "checkpoint-trailer");
+    assert_eq!(odd.count(), 4, "{rules:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_does_not_verify_is_not_compared() {
+    let audited = Audited::new().await;
+    let place = std::fs::read_dir(audited.log.join("tile/entries/000.p")).unwrap();
+    let file = place.last().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let (said, code) = audited.audit();
+    assert_ne!(code, 0, "{said:#}");
+    assert_eq!(said["repository"], Value::Null);
+}
