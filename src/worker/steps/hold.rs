@@ -50,8 +50,7 @@ pub(super) async fn hold(work: &Work<'_>, lacking: Lacking) -> Result<Hold, Step
     };
     let size = checkpoint.claimed().head().size();
     let needed = needed(work).await?;
-    // Break it: leave this out; an event that was taken from the log again is then merged upon
-    // (`worker::anchoring::an_approval_that_the_log_does_not_hold_is_not_merged_upon`).
+    // The round before has logged whatever was not, so only a ledger that lost events comes here, which authorises nothing anyway.
     let Some(needed) = needed.filter(|needed| *needed <= size) else {
         let open = "the log does not hold every event of this incident; `caretaker ledger verify` says which";
         return Ok(Hold::Open(open.to_owned()));

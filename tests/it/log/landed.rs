@@ -3,12 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use caretaker::attest::TrustHistory;
+use caretaker::attest::chain::Verdict;
+use caretaker::attest::predicate::CheckpointRef;
+use caretaker::audit::{LandedCommit, LandedReport, LoggedExecutions, audit_landed};
+use caretaker::change::{Oid, Sha256Digest};
+use caretaker::clock::Millis;
 use caretaker::forge::FileEdit;
 use caretaker::incident::Stage;
-use caretaker::log::TileId;
+use caretaker::log::{Leaf, Record, TileId};
 use caretaker::worker::log_round;
 use serde_json::Value;
 
+use crate::attest::ledger::{Ledger, text, trust_root};
 use crate::reconcile::installation::approved;
 use crate::worker::world::World;
 
@@ -182,4 +189,73 @@ async fn a_log_that_does_not_verify_is_not_compared() {
     let (said, code) = audited.audit();
     assert_ne!(code, 0, "{said:#}");
     assert_eq!(said["repository"], Value::Null);
+}
+
+/// One incident that was merged, as leaves of a log; `checkpoint` is what its execution names, and the commit.
+fn leaves(checkpoint: Option<CheckpointRef>) -> (Vec<Vec<u8>>, LandedCommit) {
+    let mut ledger = Ledger::new();
+    ledger.propose(|_| ());
+    ledger.decide(|_| ());
+    ledger.answer(|_| ());
+    ledger.execute(|execution| execution.checkpoint.clone_from(&checkpoint));
+    let execution = ledger.execution_event();
+    let commit = LandedCommit {
+        commit: execution.landed.commit,
+        message: format!("A fix\n\nCaretaker-Execution: {}\n", execution.execution_id),
+        time: 0,
+    };
+    (ledger.envelopes.clone(), commit)
+}
+
+fn audit(entries: &[Vec<u8>], commit: &LandedCommit) -> LandedReport {
+    let trust = TrustHistory::from(trust_root());
+    let commits = [commit.clone()];
+    let mut log = LoggedExecutions::of(&commits);
+    for entry in entries {
+        log.take(&trust, entry).unwrap();
+    }
+    let (_, number) = log.repositories().into_iter().next().unwrap();
+    audit_landed(&log, "caretaker/example", &number, &commits)
+}
+
+#[test]
+fn a_checkpoint_from_before_the_approval_is_found() {
+    let over = |size| CheckpointRef {
+        origin: text("caretaker/example"),
+        size,
+        root: Sha256Digest::of(b"root"),
+    };
+    // Proposal, decision and approval are leaves 0 to 2.
+    let (entries, commit) = leaves(Some(over(3)));
+    let held = audit(&entries, &commit);
+    assert_eq!(held.verdict, Verdict::Valid, "{held:#?}");
+    let (entries, commit) = leaves(Some(over(2)));
+    let early = audit(&entries, &commit);
+    assert_eq!(early.verdict, Verdict::Invalid);
+    assert_eq!(early.failures[0].rule, "approval-not-held");
+}
+
+#[test]
+fn a_commit_younger_than_the_log_cannot_be_told() {
+    let (mut entries, commit) = leaves(None);
+    let at = Millis(1_000_000);
+    let alive = Leaf::record(Record::Heartbeat { at }).unwrap();
+    entries.push(alive.to_bytes().unwrap());
+    let of = |time| LandedCommit {
+        commit: Oid::from_bytes(&[9; 20]).unwrap(),
+        message: "x\n\nCaretaker-Execution: exe-1\n".to_owned(),
+        time,
+    };
+    let trust = TrustHistory::from(trust_root());
+    for (time, verdict) in [(1_000, Verdict::Invalid), (1_001, Verdict::CannotVerify)] {
+        let commits = [commit.clone(), of(time)];
+        let mut log = LoggedExecutions::of(&commits);
+        for entry in &entries {
+            log.take(&trust, entry).unwrap();
+        }
+        let (_, number) = log.repositories().into_iter().next().unwrap();
+        let report = audit_landed(&log, "caretaker/example", &number, &commits);
+        assert_eq!(report.verdict, verdict, "{report:#?}");
+        assert_eq!(report.failures.len(), 1);
+    }
 }
