@@ -21,6 +21,8 @@ const MOST_RECEIPTS: u32 = 500;
 struct LogPage {
     newest: Option<CheckpointView>,
     logged: u64,
+    /// Whether there is more in the log than the checkpoint covers.
+    behind: bool,
     anchors: Vec<AnchorView>,
     trust_roots: Vec<TrustRootView>,
     read_at: Moment,
@@ -54,9 +56,11 @@ pub(in super::super) async fn log(State(state): State<WebState>) -> Result<Respo
         version: root.document().version,
         digest: root.digest().to_string(),
     });
+    let logged = scoped.log_frontier().await?.size();
     page(&LogPage {
+        behind: newest.as_ref().is_some_and(|newest| newest.size < logged),
         newest: newest.map(|newest| checkpoint(&newest)).transpose()?,
-        logged: scoped.log_frontier().await?.size(),
+        logged,
         anchors: last_of_each(receipts),
         trust_roots: trust_roots.collect(),
         read_at: Moment(state.now().await?),

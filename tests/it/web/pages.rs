@@ -53,9 +53,10 @@ async fn the_log_says_how_long_it_is_and_who_else_holds_it() {
     let origin = KeyName::new("caretaker/example").unwrap();
     let signer = LogSigner::new(origin.clone(), key);
     let signed = signer.sign(Checkpoint::new(origin, head)).unwrap();
+    let note = signed.to_string();
     let kept = scene
         .store
-        .keep_checkpoint(organisation, head.size(), &signed.to_string(), NOW);
+        .keep_checkpoint(organisation, head.size(), &note, NOW);
     kept.await.unwrap();
     for (size, name) in [(1, "auditor"), (2, "auditor"), (1, "<i>other</i>")] {
         let anchor = StoredAnchor {
