@@ -54,6 +54,8 @@ pub mod signer;
 #[cfg(feature = "full")]
 pub mod watch;
 #[cfg(feature = "full")]
+pub mod witness;
+#[cfg(feature = "full")]
 pub mod worker;
 
 // Layer 6: surfaces

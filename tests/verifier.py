@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A verifier of caretaker's bundles, written from docs/ledger.md alone. Numbers in comments are that page's sections.
 
-    verifier.py BUNDLE --trust-root FILE|SHA256 [--checkpoint FILE] [--json]
+    verifier.py BUNDLE --trust-root FILE|SHA256 [--checkpoint FILE] [--policy FILE] [--json]
 
 Exit code 0 valid, 1 invalid, 2 wrong usage, 3 cannot-verify. Standard library only; `cryptography` is used where it is
 installed, for speed alone.
@@ -1244,6 +1244,116 @@ def check_log(judged, proofs):
     return checkpoint
 
 
+# 9.6 Policies of auditors
+
+
+class Policy:
+    """Logs, witnesses and groups; who has to have cosigned. Names are bytes."""
+
+    def __init__(self, data):
+        require(len(data) <= 65_536 and data.endswith(b"\n"), "a policy that is too long or cut off")
+        require(not any(one < 0x20 and one not in b"\t\n" or one == 0x7F for one in data), "a control character")
+        self.logs, self.witnesses, self.groups, self.quorum = [], [], [], None
+        self.names, self.grouped = {}, set()
+        for line in data[:-1].split(b"\n"):
+            items = re.split(rb"[ \t]+", line.strip(b" \t"))
+            if items[0] and not items[0].startswith(b"#"):
+                self.take(*items)
+        require(self.quorum, "no quorum")
+
+    def take(self, word, *items):
+        if word == b"log" and len(items) in (1, 2):
+            self.logs.append(self.key(items[0], 1, self.logs))
+        elif word == b"witness" and len(items) in (2, 3):
+            key = self.key(items[1], 4, self.witnesses)
+            self.name(items[0], ("witness", len(self.witnesses)))
+            self.witnesses.append(key)
+        elif word == b"group" and len(items) > 2:
+            self.group(*items)
+        else:
+            require(word == b"quorum" and len(items) == 1 and not self.quorum, "a line of another form")
+            require(items[0] == b"none" or items[0] in self.names, "an unknown name")
+            self.quorum = self.names.get(items[0], "none")
+
+    def key(self, item, kind, same):
+        """Name, id and public key of NAME+ID+KEY."""
+        require(len(item) <= 512 and len(same) < 64, "a key that is too long, or too many")
+        parts = utf8(item, 512).split("+", 2)
+        require(len(parts) == 3 and is_note_name(parts[0]), "no key")
+        data = from_base64(parts[2])
+        require(len(data) == 33 and data[0] == kind, "a key of another kind")
+        decode_key(data[1:])
+        name_hash = sha256(parts[0].encode() + b"\n" + data)[:4]
+        require(name_hash.hex() == parts[1], "another id than the key's")
+        require(data[1:] not in [one[2] for one in self.logs + self.witnesses], "a key twice")
+        return parts[0], name_hash, data[1:]
+
+    def name(self, name, what):
+        require(name != b"none" and name not in self.names, "a name twice")
+        self.names[name] = what
+
+    def group(self, name, threshold, *members):
+        require(len(self.groups) < 64, "too many groups")
+        for one in members:
+            require(one in self.names and one not in self.grouped, "a member that is unknown or in a group")
+            self.grouped.add(one)
+        number = {b"any": b"1", b"all": b"%d" % len(members)}.get(threshold, threshold)
+        require(re.fullmatch(rb"[1-9][0-9]{0,2}", number) and int(number) <= len(members), "another threshold")
+        members = [self.names[one] for one in members]
+        self.name(name, ("group", len(self.groups)))
+        self.groups.append((int(number), members))
+
+    def judge(self, checkpoint):
+        """The cosignatures that count."""
+        logs = [one for one in self.logs if one[0] == checkpoint.origin]
+        seen, signed = {}, False
+        for name, key_hash, signature in checkpoint.signatures:
+            same = [one for one in logs + self.witnesses if one[:2] == (name, key_hash)]
+            if len(same) > 1:
+                raise Refused("two keys with one hash", "witness", CANNOT)
+            for one in same:
+                if one in logs:
+                    good = len(signature) == 64 and verifies(one[2], checkpoint.text.encode(), signature)
+                    signed = True
+                else:
+                    moment = int.from_bytes(signature[:8], "big")
+                    text = f"cosignature/v1\ntime {moment}\n{checkpoint.text}".encode()
+                    good = len(signature) == 72 and moment < 2**63 and verifies(one[2], text, signature[8:])
+                    seen[one] = max(moment, seen.get(one, 0))
+                require(good, "a line of a known key that does not verify", "witness")
+        if self.logs and not signed:
+            raise Refused("no listed key of the log signed", "witness", CANNOT)
+        if not self.met(seen):
+            raise Refused("the quorum is not met", "witness", CANNOT)
+        return [{"witness": one[0], "seconds": moment} for one, moment in seen.items()]
+
+    def met(self, seen):
+        groups = []
+
+        def holds(what):
+            kind, index = what
+            return groups[index] if kind == "group" else self.witnesses[index] in seen
+
+        for threshold, members in self.groups:
+            groups.append(sum(map(holds, members)) >= threshold)
+        return self.quorum == "none" or holds(self.quorum)
+
+
+def check_witnesses(judged, proofs, policy):
+    """The checkpoint of each proof that holds; what of the first is told."""
+    first = None
+    for place, proof in enumerate([] if isinstance(proofs, Refused) else proofs):
+        if isinstance(proof, Refused):
+            continue
+        cosigned = []
+        try:
+            cosigned = policy.judge(proof.checkpoint)
+        except Refused as refused:
+            judged.fail("witness", refused.found, refused.verdict, place)
+        first = cosigned if first is None else first
+    return first or []
+
+
 def hashes(data):
     """A line each, and nothing else."""
     lines = utf8(data, len(data)).split("\n")
@@ -1318,13 +1428,14 @@ def history_of(members, pin):
     return history
 
 
-def verify(bundle, trust_root, checkpoint=None):
+def verify(bundle, trust_root, checkpoint=None, policy=None):
     hexadecimal = trust_root.removeprefix("sha256:")
     if re.fullmatch(r"[0-9a-f]{64}", hexadecimal):
         pin = hexadecimal
     else:
         pin = unreadable(TrustRoot, read_file(trust_root, 65_535))
     seen = checkpoint and unreadable(Checkpoint, read_file(checkpoint, 65_536))
+    policy = policy and unreadable(Policy, read_file(policy, 65_536))
     members = read_archive(read_file(bundle, 256 << 20))
     if members.get("format") != b"caretaker-bundle/v1\n":
         raise Refused("another format", "bundle", CANNOT)
@@ -1353,18 +1464,20 @@ def verify(bundle, trust_root, checkpoint=None):
                 judged.fail("bundle", f"{name}: {refused.found}", INVALID, -1)
         if not is_member(name, len(lines)):
             judged.fail("bundle", f"a member {name}", INVALID, -1)
+    cosigned = check_witnesses(judged, proofs, policy) if policy else None
     found = check_log(judged, proofs)
     if seen and found:
         check_seen(judged, members, found, seen)
     for name, data in members.items():
         if name.startswith("evidence/") and sha256(data).hex() != name[9:]:
             judged.fail("evidence", name, INVALID, -1)
-    return judged, found
+    return judged, found, cosigned
 
 
-def report(judged, checkpoint):
+def report(judged, checkpoint, cosigned):
     named = checkpoint and {"origin": checkpoint.origin, "size": checkpoint.size, "root": checkpoint.root.hex()}
-    return {
+    said = {} if cosigned is None else {"cosignatures": cosigned}
+    return said | {
         "verdict": WORDS[judged.verdict],
         "events": [dict(event, verdict=WORDS[event["verdict"]]) for event in judged.events],
         "failures": judged.failures,
@@ -1381,11 +1494,12 @@ def main(arguments=None):
     parser.add_argument("bundle")
     parser.add_argument("--trust-root", required=True, metavar="FILE|SHA256")
     parser.add_argument("--checkpoint", metavar="FILE")
+    parser.add_argument("--policy", metavar="FILE")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args(arguments)
     try:
-        judged, checkpoint = verify(chosen.bundle, chosen.trust_root, chosen.checkpoint)
-        document, verdict = report(judged, checkpoint), judged.verdict
+        judged, *found = verify(chosen.bundle, chosen.trust_root, chosen.checkpoint, chosen.policy)
+        document, verdict = report(judged, *found), judged.verdict
     except Refused as refused:
         verdict = refused.verdict
         failure = {"seq": 0, "rule": "bundle", "expected": "something to verify", "found": refused.found}

@@ -9,6 +9,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::archive::{self, Archive, ArchiveError};
+use super::cosigned::{ASKED, Cosignature, cosigned};
 use super::report::{Failure, Report, Rule};
 use crate::attest::chain::{Expectation, Prepared, Verdict, verify_prepared};
 use crate::attest::predicate::CheckpointRef;
@@ -16,8 +17,8 @@ use crate::attest::text::{Text, shown};
 use crate::attest::{Event, KeyUse, TrustHistory, TrustRoot, TrustRootError};
 use crate::change::Sha256Digest;
 use crate::log::{
-    Included, KeyName, LogPolicy, LogProof, MAX_PROOF, SignatureType, SignedCheckpoint, TreeHash,
-    TrustedCheckpoint, VerifierKey, verify_consistency,
+    AuditorPolicy, Included, KeyName, LogPolicy, LogProof, MAX_PROOF, SignatureType,
+    SignedCheckpoint, TreeHash, TrustedCheckpoint, VerifierKey, verify_consistency,
 };
 
 /// The longest bundle that is read, in bytes.
@@ -123,6 +124,9 @@ pub struct BundleReport {
     pub ending: Ending,
     /// The trust root versions that were held.
     pub trust_roots: Vec<u64>,
+    /// Who cosigned the checkpoint, of the witnesses of the policy that was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cosignatures: Option<Vec<Cosignature>>,
 }
 
 /// Verifies a bundle against what the verifier holds from elsewhere: a trust root and, if there is one, the last checkpoint of
@@ -134,6 +138,19 @@ pub fn verify_bundle(
     bytes: &[u8],
     pin: &Pin,
     seen: Option<&SignedCheckpoint>,
+) -> Result<BundleReport, BundleError> {
+    verify_bundle_with(bytes, pin, seen, None)
+}
+
+/// As [`verify_bundle`], and with a policy: the witnesses it asks for have to have cosigned. A policy makes no verdict better.
+///
+/// # Errors
+/// As of [`verify_bundle`].
+pub fn verify_bundle_with(
+    bytes: &[u8],
+    pin: &Pin,
+    seen: Option<&SignedCheckpoint>,
+    asked: Option<&AuditorPolicy>,
 ) -> Result<BundleReport, BundleError> {
     if bytes.len() > MAX_BUNDLE {
         return Err(BundleError::TooLong {
@@ -157,7 +174,7 @@ pub fn verify_bundle(
     let proofs: Vec<Proof> = events
         .iter()
         .enumerate()
-        .map(|(seq, envelope)| Proof::read(&archive, seq, envelope, policy.as_ref().ok()))
+        .map(|(seq, envelope)| Proof::read(&archive, seq, envelope, policy.as_ref().ok(), asked))
         .collect();
     // The places come first: where the trust root ends a key at one, it is the place that decides.
     let prepared = events.iter().zip(&proofs);
@@ -172,6 +189,7 @@ pub fn verify_bundle(
         judged.refuse(Rule::Bundle, "fewer than 4,096 events", &found);
     }
     judged.check_members(&archive, events.len());
+    let cosignatures = asked.map(|_| judged.check_witnesses(&proofs));
     let checkpoint = judged.check_log(policy.err(), proofs);
     judged.check_seen(&archive, checkpoint.as_ref(), seen);
     judged.check_evidence(&archive);
@@ -186,6 +204,7 @@ pub fn verify_bundle(
             .versions()
             .map(|root| root.document().version)
             .collect(),
+        cosignatures,
         report,
     })
 }
@@ -293,8 +312,11 @@ fn ending(report: &Report) -> Ending {
 enum Proof {
     Missing(String),
     Wrong(String),
-    Included(Box<Included>),
+    Included(Box<Included>, Witnesses),
 }
+
+/// What the policy says of a proof's checkpoint; nothing without one.
+type Witnesses = Option<Result<Vec<Cosignature>, (Verdict, String)>>;
 
 impl Proof {
     fn read(
@@ -302,13 +324,21 @@ impl Proof {
         seq: usize,
         envelope: &[u8],
         policy: Option<&LogPolicy>,
+        asked: Option<&AuditorPolicy>,
     ) -> Self {
         let name = format!("proofs/{seq}.tlog-proof");
         let (Some(proof), Some(policy)) = (archive.member(&name), policy) else {
             return Self::Missing(format!("no {name}"));
         };
-        match LogProof::parse(proof).and_then(|proof| proof.verify(envelope, policy)) {
-            Ok(included) => Self::Included(Box::new(included)),
+        let read = LogProof::parse(proof).and_then(|proof| {
+            let included = proof.verify(envelope, policy)?;
+            Ok((
+                included,
+                asked.map(|asked| cosigned(asked, proof.checkpoint())),
+            ))
+        });
+        match read {
+            Ok((included, witnesses)) => Self::Included(Box::new(included), witnesses),
             Err(error) => Self::Wrong(error.to_string()),
         }
     }
@@ -316,7 +346,7 @@ impl Proof {
     /// Where in the log the event is, once that is proven.
     fn index(&self) -> Option<u64> {
         match self {
-            Self::Included(included) => Some(included.index()),
+            Self::Included(included, _) => Some(included.index()),
             Self::Missing(_) | Self::Wrong(_) => None,
         }
     }
@@ -388,7 +418,7 @@ impl Judged<'_> {
         let mut before: Option<u64> = None;
         for (seq, proof) in proofs.into_iter().enumerate() {
             let included = match proof {
-                Proof::Included(included) => included,
+                Proof::Included(included, _) => included,
                 Proof::Missing(found) => {
                     let expected = "a proof that the event was logged".to_owned();
                     self.report
@@ -416,6 +446,24 @@ impl Judged<'_> {
         }
         self.report.checkpoint = checkpoint.as_ref().map(reference);
         checkpoint
+    }
+
+    /// The checkpoint of each proof that holds meets the policy; who cosigned the first.
+    fn check_witnesses(&mut self, proofs: &[Proof]) -> Vec<Cosignature> {
+        let mut first = None;
+        for (seq, proof) in proofs.iter().enumerate() {
+            let Proof::Included(_, Some(witnesses)) = proof else {
+                continue;
+            };
+            // Break it: look at the first alone and `audit::cosigned::a_changed_line_of_a_known_witness_is_invalid` fails.
+            if let Err((verdict, found)) = witnesses {
+                let (expected, found) = (ASKED.to_owned(), shown(found));
+                self.report
+                    .fail_event(seq, *verdict, Rule::Witness, expected, found);
+            }
+            first.get_or_insert_with(|| witnesses.clone().unwrap_or_default());
+        }
+        first.unwrap_or_default()
     }
 
     fn fail_event(&mut self, seq: usize, expected: &str, found: &str) {
@@ -503,7 +551,14 @@ impl Judged<'_> {
 /// # Errors
 /// There are none, in words.
 pub fn log_policy(trust: &TrustHistory) -> Result<LogPolicy, String> {
-    let words = |error: &dyn std::fmt::Display| error.to_string();
+    LogPolicy::new(log_keys(trust)?, Vec::new(), 0).map_err(|error| error.to_string())
+}
+
+/// The keys of [`log_policy`].
+///
+/// # Errors
+/// The organisation's name does not fit, in words.
+pub fn log_keys(trust: &TrustHistory) -> Result<Vec<VerifierKey>, String> {
     let origin = log_origin(trust.newest().document().org.as_str())?;
     let mut keys: Vec<VerifierKey> = Vec::new();
     // Break it: take the keys of every version; a key of the log that was revoked or dropped signs on
@@ -514,7 +569,7 @@ pub fn log_policy(trust: &TrustHistory) -> Result<LogPolicy, String> {
             keys.push(VerifierKey::new(origin.clone(), SignatureType::Log, public));
         }
     }
-    LogPolicy::new(keys, Vec::new(), 0).map_err(|error| words(&error))
+    Ok(keys)
 }
 
 /// The name of an organisation's log: no trust root has to say it, since it follows from the organisation's own.

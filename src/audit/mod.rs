@@ -8,6 +8,7 @@
 
 mod archive;
 mod bundle;
+mod cosigned;
 mod evidence;
 mod fit;
 mod landed;
@@ -20,9 +21,10 @@ mod verify;
 
 pub use archive::{Archive, ArchiveError, write as write_archive};
 pub use bundle::{
-    BundleContents, BundleError, BundleReport, Ending, MAX_BUNDLE, Pin, log_origin, log_policy,
-    reference, trust_from, verify_bundle,
+    BundleContents, BundleError, BundleReport, Ending, MAX_BUNDLE, Pin, log_keys, log_origin,
+    log_policy, reference, trust_from, verify_bundle, verify_bundle_with,
 };
+pub use cosigned::{ASKED, Cosignature, cosigned};
 pub use evidence::KeptEvidence;
 pub use landed::{LandedCommit, LandedFailure, LandedReport, LoggedExecutions, audit_landed};
 pub use report::{Failure, Report, Rule};

@@ -14,6 +14,7 @@ use super::installation::Installation;
 use super::runtime::block_on;
 use super::{Verdict, print, write_out};
 use crate::attest::text::shown;
+use crate::audit::log_keys;
 use crate::id::{IncidentId, OrganisationId};
 use crate::log::{LogProof, MAX_NOTE, ProofPlan, SignedCheckpoint, TileId};
 use crate::signer::trust_history;
@@ -22,7 +23,9 @@ use crate::store::{Scoped, Store};
 #[derive(Debug, Subcommand)]
 pub(super) enum LogCommand {
     /// Print the newest checkpoint: what auditors and witnesses hold against later ones.
-    Checkpoint(Format),
+    Checkpoint(CheckpointArguments),
+    /// Print the keys of the log, a line each: what `caretaker witness run --log` and a policy of `caretaker verify` take.
+    Keys(Format),
     /// Write the proof that an event is in the log (C2SP tlog-proof).
     Prove(ProveArguments),
     /// Print the proof that the log of today extends an earlier one, a hash a line.
@@ -31,6 +34,16 @@ pub(super) enum LogCommand {
     Export(ExportArguments),
     /// Compare a clone of a repository with the log: merges that the log does not know, and executions that the branch does not have.
     Audit(audit::AuditArguments),
+}
+
+/// Which one.
+#[derive(Debug, Args)]
+pub(super) struct CheckpointArguments {
+    /// Of the last ones that which most witnesses cosigned, instead of the newest.
+    #[arg(long)]
+    cosigned: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 /// Of which event.
@@ -60,6 +73,9 @@ pub(super) struct ConsistencyArguments {
 pub(super) struct ExportArguments {
     /// The folder to write to.
     folder: PathBuf,
+    /// Up to the checkpoint that most witnesses cosigned, instead of the newest.
+    #[arg(long)]
+    cosigned: bool,
 }
 
 pub(super) fn run(command: &LogCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {
@@ -67,6 +83,9 @@ pub(super) fn run(command: &LogCommand, config: Option<&Path>) -> anyhow::Result
         return audit::run(arguments);
     }
     let installation = Installation::load(config)?;
+    if let LogCommand::Keys(format) = command {
+        return keys(&installation, format);
+    }
     block_on(async {
         let (store, organisation) = installation.open_database().await?;
         let log = Log {
@@ -74,12 +93,29 @@ pub(super) fn run(command: &LogCommand, config: Option<&Path>) -> anyhow::Result
             organisation,
         };
         match command {
-            LogCommand::Checkpoint(format) => log.checkpoint(format).await,
+            LogCommand::Keys(_) => Ok(()),
+            LogCommand::Checkpoint(arguments) => log.checkpoint(arguments).await,
             LogCommand::Prove(arguments) => log.prove(arguments).await,
             LogCommand::Consistency(arguments) => log.consistency(arguments).await,
             LogCommand::Export(arguments) => log.export(arguments, &installation).await,
             LogCommand::Audit(_) => Ok(()),
         }
+    })?;
+    Ok(Verdict::Done)
+}
+
+fn keys(installation: &Installation, format: &Format) -> anyhow::Result<Verdict> {
+    let trust = trust_history(&installation.configuration)?;
+    let keys = log_keys(&trust).map_err(anyhow::Error::msg)?;
+    anyhow::ensure!(
+        !keys.is_empty(),
+        "the trust root lists no key of the log; `caretaker keys add log` makes one"
+    );
+    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    print(&if format.json {
+        json!({ "keys": keys }).to_string()
+    } else {
+        keys.join("\n")
     })?;
     Ok(Verdict::Done)
 }
@@ -99,12 +135,21 @@ impl Log {
         let newest = newest.context(
             "the log has no checkpoint yet; a worker makes one within a second (`caretaker doctor` says whether the log has a key)",
         )?;
-        Ok(SignedCheckpoint::parse(newest.note.as_bytes())?)
+        Ok(self.scoped().cosigned(&newest).await?)
     }
 
-    async fn checkpoint(&self, format: &Format) -> anyhow::Result<()> {
-        let newest = self.newest().await?;
-        if !format.json {
+    /// The newest one, or with `cosigned` the one that witnesses have seen.
+    async fn chosen(&self, cosigned: bool) -> anyhow::Result<SignedCheckpoint> {
+        if !cosigned {
+            return self.newest().await;
+        }
+        let best = self.scoped().best_cosigned(0).await?;
+        best.context("no witness has cosigned a checkpoint yet; name them under anchor.witnesses")
+    }
+
+    async fn checkpoint(&self, arguments: &CheckpointArguments) -> anyhow::Result<()> {
+        let newest = self.chosen(arguments.cosigned).await?;
+        if !arguments.format.json {
             return write_out(newest.to_string().as_bytes());
         }
         let head = newest.claimed().head();
@@ -165,7 +210,7 @@ impl Log {
         installation: &Installation,
     ) -> anyhow::Result<()> {
         let folder = &arguments.folder;
-        let newest = self.newest().await?;
+        let newest = self.chosen(arguments.cosigned).await?;
         let size = newest.claimed().head().size();
         let place = folder.join("checkpoint");
         let before = if place.exists() {
@@ -179,7 +224,13 @@ impl Log {
                 shown(before.claimed().origin().as_str()),
                 newest.claimed().origin()
             );
-            before.claimed().head().size()
+            let before = before.claimed().head().size();
+            anyhow::ensure!(
+                before <= size,
+                "{} holds {before} leaves already, and the checkpoint has {size}; leave --cosigned out, or name another folder",
+                folder.display()
+            );
+            before
         } else {
             0
         };

@@ -22,6 +22,7 @@ mod project;
 mod runtime;
 mod serve;
 mod verify;
+mod witness;
 mod words;
 
 use std::io::Write as _;
@@ -81,6 +82,9 @@ enum Command {
     /// Verify what `ledger export` or `log export` wrote, offline: no configuration, no database, no network. Exit code 0 valid, 1 invalid,
     /// 3 cannot tell.
     Verify(verify::VerifyArguments),
+    /// Be a witness of logs: for an auditor, on a machine of their own.
+    #[command(subcommand)]
+    Witness(witness::WitnessCommand),
     /// Watch, work and serve pages in one process, until interrupted.
     Serve,
     /// Watch and work, without pages; any number of these share one PostgreSQL.
@@ -131,6 +135,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::Ledger(command) => ledger::run(&command, config),
         Command::Log(command) => log::run(&command, config),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Witness(command) => witness::run(&command),
         Command::Serve => serve::run(serve::Parts::ALL, config),
         Command::Worker => serve::run(serve::Parts::WORKER, config),
         Command::Web => serve::run(serve::Parts::WEB, config),
@@ -141,7 +146,10 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
 /// Starts logging for the commands that run for long; the others print what they have to say. The demo tells its story itself.
 fn start_logging(command: &Command) -> anyhow::Result<()> {
     let usual = match command {
-        Command::Serve | Command::Worker | Command::Web => LevelFilter::INFO,
+        Command::Serve
+        | Command::Worker
+        | Command::Web
+        | Command::Witness(witness::WitnessCommand::Run(_)) => LevelFilter::INFO,
         Command::Demo(_) => LevelFilter::WARN,
         _ => return Ok(()),
     };

@@ -18,6 +18,9 @@ pub(super) struct VerifyArguments {
     /// The last checkpoint of the log that you have seen; a log that does not extend it is refused.
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
+    /// The witnesses that have to have cosigned the log's checkpoint (C2SP tlog-policy).
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
     /// Of a whole log: where to keep what was verified, so that the next time only what is new is.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
@@ -31,6 +34,7 @@ pub(super) fn run(arguments: VerifyArguments) -> anyhow::Result<Verdict> {
         bundle,
         trust_root,
         checkpoint,
+        policy,
         state,
         json,
     } = arguments;
@@ -38,6 +42,7 @@ pub(super) fn run(arguments: VerifyArguments) -> anyhow::Result<Verdict> {
         bundle,
         trust_root,
         checkpoint,
+        policy,
         state,
     };
     let (text, code) = answer(&request, json);

@@ -2,7 +2,7 @@
 //!
 //! - [`leaf`]: what is logged; [`tree`]: the tree of RFC 6962 and how it grows; [`proof`]: inclusion and consistency.
 //! - [`key`], [`note`], [`checkpoint`]: names, keys and signatures of the log and its witnesses; [`policy`]: when a
-//!   checkpoint counts; [`inclusion`]: a proof to keep.
+//!   checkpoint counts; [`auditor`]: what an auditor asks of witnesses, as a file; [`inclusion`]: a proof to keep.
 //! - [`tile`], [`bundle`]: tree and entries as files.
 //!
 //! Two uses in mind. A writer appends to a [`Frontier`] within a transaction and stores every [`Node`] that this
@@ -10,6 +10,7 @@
 //! compares its head with a [`TrustedCheckpoint`]. Formats are C2SP's and RFC 6962's; leaves: `docs/log.md`.
 
 mod anchor;
+pub mod auditor;
 pub mod bundle;
 pub mod checkpoint;
 mod encoding;
@@ -23,12 +24,13 @@ pub mod tile;
 pub mod tree;
 
 pub use anchor::AnchorKind;
+pub use auditor::{AuditorPolicy, AuditorPolicyError, MAX_POLICY, Unmet};
 pub use bundle::{BundleError, MAX_BUNDLE, MAX_ENTRY, read_entries, write_entries};
 pub use checkpoint::{Checkpoint, CheckpointError, LogSigner, SignedCheckpoint, WitnessSigner};
 pub use inclusion::{Included, LogProof, LogProofError};
 pub use key::{KeyHash, KeyName, LogKeyError, SignatureType, VerifierKey, read_signing_key};
 pub use leaf::{Leaf, LeafError, LeafKind, Record};
-pub use note::{MAX_NOTE, NoteError, NoteSignature, SignedNote};
+pub use note::{MAX_NOTE, NoteError, NoteSignature, SignedAt, SignedNote};
 pub use policy::{Cosigned, LogPolicy, PolicyError, TrustedCheckpoint};
 pub use proof::{MAX_PROOF, ProofError, ProofPlan, verify_consistency, verify_inclusion};
 pub use tile::{HashTile, TILE_WIDTH, TileError, TileId, TileKind};

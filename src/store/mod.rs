@@ -12,6 +12,7 @@ mod bundle;
 mod by_hand;
 mod commit;
 mod connect;
+mod cosigned;
 mod credential;
 mod dialect;
 mod error;

@@ -12,11 +12,12 @@ use super::Request;
 pub const HELP: &str = "\
 Verify a caretaker bundle, or a whole log, offline: no database, no network.
 
-Usage: caretaker-verify BUNDLE --trust-root FILE|SHA256 [--checkpoint FILE] [--state FILE] [--json]
+Usage: caretaker-verify BUNDLE --trust-root FILE|SHA256 [--checkpoint FILE] [--policy FILE] [--state FILE] [--json]
 
   BUNDLE                 the file that `caretaker ledger export` wrote, or the folder of `caretaker log export`
   --trust-root           the trust root that you were given, as a file, or its SHA-256 in hexadecimal
   --checkpoint FILE      the last checkpoint of the log that you have seen: one that the log does not extend is refused
+  --policy FILE          the witnesses that have to have cosigned the log's checkpoint (C2SP tlog-policy)
   --state FILE           of a whole log: where to keep what was verified, so that the next time only what is new is
   --json                 print one JSON document
 
@@ -59,7 +60,7 @@ impl Arguments {
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, ArgumentsError> {
         let mut parser = Parser::from_args(words);
         let (mut bundle, mut trust_root, mut checkpoint, mut state) = (None, None, None, None);
-        let mut json = false;
+        let (mut policy, mut json) = (None, false);
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Short('h') | Arg::Long("help") => return Ok(Self::Help),
@@ -70,6 +71,9 @@ impl Arguments {
                 Arg::Long("checkpoint") => {
                     let file = PathBuf::from(parser.value()?);
                     once(&mut checkpoint, file, "--checkpoint")?;
+                }
+                Arg::Long("policy") => {
+                    once(&mut policy, PathBuf::from(parser.value()?), "--policy")?;
                 }
                 Arg::Long("state") => {
                     once(&mut state, PathBuf::from(parser.value()?), "--state")?;
@@ -83,6 +87,7 @@ impl Arguments {
                 bundle: bundle.ok_or(ArgumentsError::Missing("BUNDLE"))?,
                 trust_root: trust_root.ok_or(ArgumentsError::Missing("--trust-root"))?,
                 checkpoint,
+                policy,
                 state,
             },
             json,

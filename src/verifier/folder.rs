@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Request, VerifyError, checkpoint, pin, read};
+use super::{Request, VerifyError, checkpoint, pin, policy, read};
 use crate::attest::dsse::MAX_ENVELOPE;
 use crate::attest::predicate::CheckpointRef;
 use crate::attest::text::shown;
-use crate::audit::{LogFiles, LogMemory, LogReport, log_policy, reference, trust_from, verify_log};
+use crate::audit::{
+    ASKED, Cosignature, Failure, LogFiles, LogMemory, LogReport, Rule, cosigned, log_policy,
+    reference, trust_from, verify_log,
+};
 use crate::log::{HashTile, MAX_BUNDLE, TILE_WIDTH, TileId, TileKind, read_entries, write_entries};
 
 /// More versions than an organisation makes.
@@ -25,6 +28,9 @@ pub struct FolderReport {
     pub report: LogReport,
     /// The checkpoint it is under.
     pub checkpoint: CheckpointRef,
+    /// Who cosigned it, of the witnesses of the policy that was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cosignatures: Option<Vec<Cosignature>>,
 }
 
 /// Verifies a folder.
@@ -39,13 +45,15 @@ pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
         cause,
     };
     let trust = trust_from(brought, &pin(&request.trust_root)?).map_err(failed)?;
+    let asked = request.policy.as_deref().map(policy).transpose()?;
     let policy = log_policy(&trust).map_err(|reason| VerifyError::NoLogKey { reason })?;
     let place = folder.join("checkpoint");
     let refused = |path: &Path, reason: String| VerifyError::Untrusted {
         path: shown(&path.display().to_string()),
         reason,
     };
-    let trusted = policy.verify(&checkpoint(&place)?);
+    let signed = checkpoint(&place)?;
+    let trusted = policy.verify(&signed);
     let trusted = trusted.map_err(|error| refused(&place, error.to_string()))?;
     let seen = match &request.checkpoint {
         None => None,
@@ -67,7 +75,7 @@ pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let size = trusted.head().size();
     let mut progress = Progress::new(size);
-    let (report, memory) = verify_log(
+    let (mut report, memory) = verify_log(
         &files,
         &trust,
         trusted.head(),
@@ -77,10 +85,27 @@ pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
         &mut |done| progress.show(done),
     );
     progress.clear();
-    if let (Some(memory), Some(path)) = (memory, &request.state) {
-        remember(path, &memory)?;
-    }
+    let cosignatures = match asked.map(|asked| cosigned(&asked, &signed)).transpose() {
+        Ok(cosignatures) => {
+            // What the witnesses have not seen is not what the next log has to extend.
+            if let (Some(memory), Some(path)) = (memory, &request.state) {
+                remember(path, &memory)?;
+            }
+            cosignatures
+        }
+        Err((verdict, found)) => {
+            report.verdict = report.verdict.max(verdict);
+            report.failures.push(Failure {
+                seq: size,
+                rule: Rule::Witness,
+                expected: ASKED.to_owned(),
+                found: shown(&found),
+            });
+            Some(Vec::new())
+        }
+    };
     Ok(FolderReport {
+        cosignatures,
         report,
         checkpoint: reference(&trusted),
     })

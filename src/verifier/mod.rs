@@ -22,9 +22,11 @@ use crate::attest::chain::Verdict;
 use crate::attest::dsse::MAX_ENVELOPE;
 use crate::attest::text::shown;
 use crate::attest::{TrustRoot, TrustRootError};
-use crate::audit::{BundleError, BundleReport, MAX_BUNDLE, Pin, verify_bundle};
+use crate::audit::{BundleError, BundleReport, MAX_BUNDLE, Pin, verify_bundle_with};
 use crate::change::Sha256Digest;
-use crate::log::{CheckpointError, MAX_NOTE, SignedCheckpoint};
+use crate::log::{
+    AuditorPolicy, AuditorPolicyError, CheckpointError, MAX_NOTE, MAX_POLICY, SignedCheckpoint,
+};
 
 /// What to verify, and against what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct Request {
     pub trust_root: String,
     /// A file with a checkpoint of the log that was seen before.
     pub checkpoint: Option<PathBuf>,
+    /// A file with the witnesses that have to have cosigned (C2SP tlog-policy).
+    pub policy: Option<PathBuf>,
     /// Where the verifier keeps what it has verified of a whole log, so that the next time only what is new is. The one file
     /// that is ever written.
     pub state: Option<PathBuf>,
@@ -68,6 +72,14 @@ pub enum VerifyError {
         path: String,
         /// Why not.
         cause: CheckpointError,
+    },
+    /// No policy.
+    #[error("the policy {path}: {cause}")]
+    Policy {
+        /// Where.
+        path: String,
+        /// Why not.
+        cause: AuditorPolicyError,
     },
     /// The trust root lists no key of the log.
     #[error("the checkpoint cannot be judged: {reason}")]
@@ -152,8 +164,9 @@ pub fn verify(request: &Request) -> Result<Verified, VerifyError> {
     }
     let pin = pin(&request.trust_root)?;
     let seen = request.checkpoint.as_deref().map(checkpoint).transpose()?;
+    let policy = request.policy.as_deref().map(policy).transpose()?;
     let bytes = read(&request.bundle, "the bundle", MAX_BUNDLE as u64)?;
-    let verified = verify_bundle(&bytes, &pin, seen.as_ref());
+    let verified = verify_bundle_with(&bytes, &pin, seen.as_ref(), policy.as_ref());
     let verified = verified.map_err(|cause| VerifyError::Bundle {
         path: shown(&request.bundle.display().to_string()),
         cause,
@@ -200,6 +213,14 @@ fn pin(trust_root: &str) -> Result<Pin, VerifyError> {
 fn checkpoint(path: &Path) -> Result<SignedCheckpoint, VerifyError> {
     let bytes = read(path, "the checkpoint", MAX_NOTE as u64)?;
     SignedCheckpoint::parse(&bytes).map_err(|cause| VerifyError::Checkpoint {
+        path: shown(&path.display().to_string()),
+        cause,
+    })
+}
+
+fn policy(path: &Path) -> Result<AuditorPolicy, VerifyError> {
+    let bytes = read(path, "the policy", MAX_POLICY as u64)?;
+    AuditorPolicy::parse(&bytes).map_err(|cause| VerifyError::Policy {
         path: shown(&path.display().to_string()),
         cause,
     })

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{FolderReport, Verified, VerifyError};
 use crate::attest::text::shown;
-use crate::audit::{BundleReport, Ending};
+use crate::audit::{BundleReport, Cosignature, Ending};
 use crate::clock::Millis;
 
 pub(super) fn document(verified: &Result<Verified, VerifyError>) -> String {
@@ -62,6 +62,7 @@ fn lines(verified: &BundleReport) -> Vec<String> {
             checkpoint.root
         ));
     }
+    lines.extend(cosigned(verified.cosignatures.as_deref()));
     if verified.ending == Ending::Open && !report.events.is_empty() {
         lines.push(
             "the last event does not end the incident: later ones may exist, which an audit of the whole log would show"
@@ -84,6 +85,7 @@ fn log_lines(verified: &FolderReport) -> Vec<String> {
         "{} leaves verified now, {} of them signed events; {} incidents",
         report.verified, report.events, report.incidents
     ));
+    lines.extend(cosigned(verified.cosignatures.as_deref()));
     for failure in &report.failures {
         lines.push(format!(
             "leaf {}: {}: expected {}, found {}",
@@ -102,4 +104,16 @@ fn log_lines(verified: &FolderReport) -> Vec<String> {
     }
     lines.push(format!("verdict: {}", report.verdict.name()));
     lines
+}
+
+fn cosigned(cosignatures: Option<&[Cosignature]>) -> impl Iterator<Item = String> {
+    let cosignatures = cosignatures.unwrap_or_default().iter();
+    cosignatures.map(|cosignature| {
+        let seconds = i64::try_from(cosignature.seconds).unwrap_or(i64::MAX);
+        format!(
+            "cosigned by {} at {}",
+            shown(&cosignature.witness),
+            Millis(0).plus_seconds(seconds)
+        )
+    })
 }

@@ -12,7 +12,7 @@ use crate::attest::chain::Verdict;
 use crate::audit;
 use crate::log::{SignedCheckpoint, TileId};
 
-/// `GET /log/checkpoint`: the newest one.
+/// `GET /log/checkpoint`: the newest one, with what witnesses have said of it so far.
 pub(super) async fn checkpoint(State(state): State<WebState>) -> Result<Response, Refusal> {
     let newest = newest(&state).await?;
     Ok(plain(newest.to_string()))
@@ -57,10 +57,14 @@ pub(super) async fn bundle(State(state): State<WebState>, part: Part) -> Result<
     if report.verdict != Verdict::Valid {
         return Err(Refusal::NotValid);
     }
-    let checkpoint = newest(&state).await?;
-    let covered = scoped.log_places(&incident).await?;
-    let size = checkpoint.claimed().head().size();
-    if covered.len() < ledger.rows.len() || covered.iter().any(|(_, place)| *place >= size) {
+    let places = scoped.log_places(&incident).await?;
+    let needed = places.iter().map(|(_, place)| place + 1).max().unwrap_or(0);
+    // What witnesses have seen is worth more than what is newest.
+    let checkpoint = match scoped.best_cosigned(needed).await? {
+        Some(cosigned) => cosigned,
+        None => newest(&state).await?,
+    };
+    if places.len() < ledger.rows.len() || needed > checkpoint.claimed().head().size() {
         return Err(Refusal::NotLogged);
     }
     let documents = ledger.evidence.documents();
@@ -82,10 +86,7 @@ async fn newest(state: &WebState) -> Result<SignedCheckpoint, Refusal> {
     let scoped = state.store.within(&state.organisation);
     let newest = scoped.newest_checkpoint().await?;
     let newest = newest.ok_or(Refusal::NotLogged)?;
-    SignedCheckpoint::parse(newest.note.as_bytes()).map_err(|error| {
-        tracing::error!(%error, "the newest checkpoint of the log cannot be read");
-        Refusal::Unreadable
-    })
+    Ok(scoped.cosigned(&newest).await?)
 }
 
 fn plain(text: String) -> Response {

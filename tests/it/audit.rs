@@ -2,6 +2,7 @@
 
 mod archive;
 mod bundle;
+mod cosigned;
 mod evidence;
 mod history;
 mod rows;

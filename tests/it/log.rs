@@ -1,5 +1,6 @@
 //! The log: its tree, files, checkpoints, proofs and leaves, as an auditor who trusts nobody would take them.
 
+mod auditor;
 mod checkpoints;
 mod hostile;
 mod keeping;
@@ -8,6 +9,7 @@ mod leaves;
 mod merkle;
 mod notes;
 mod proofs;
-mod scene;
+pub(crate) mod scene;
 mod tiles;
 mod witness_dialogue;
+mod witnessed;

@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod anchor;
 mod app;
 mod architecture;
 mod attest;
@@ -38,6 +39,7 @@ mod serve;
 mod store;
 mod watch;
 mod web;
+mod witness;
 mod worker;
 mod workspace;
 

@@ -3,7 +3,12 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use caretaker::attest::TrustRoot;
+use caretaker::log::{LogPolicy, SignedCheckpoint};
+use caretaker::store::{Store, StoredAnchor};
 use serde_json::Value;
+
+use crate::log::scene::{NOW, witness};
 
 fn run(program: &str, home: Option<&Path>, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
@@ -121,6 +126,7 @@ fn a_stranger_verifies_what_was_carried_away() {
         run("python3", None, &words)
     };
     judged(&twin(&bundle), 0, "valid");
+    witnesses_are_asked_for(&home, incident, &root, &path("seen"));
 
     // The second time only what is new is verified.
     let again = [
@@ -164,6 +170,90 @@ fn a_stranger_verifies_what_was_carried_away() {
     std::fs::write(&file, &changed).unwrap();
     let edited = verify(VERIFIER, &[&log, "--trust-root", &root, "--json"]);
     judged(&edited, 1, "invalid");
+}
+
+/// A witness sees the log's newest checkpoint; what is carried away then says so.
+fn witnesses_are_asked_for(home: &Path, incident: &str, root: &str, place: &str) {
+    std::fs::create_dir(place).unwrap();
+    let path = |name: &str| format!("{place}/{name}");
+    let (bundle, log, policy, other) = (path("x"), path("log"), path("policy"), path("other"));
+    let key = done(&run(CARETAKER, Some(home), &["log", "keys"]));
+    let write = |file: &str, number: u8| {
+        let witness = witness(number).verifier();
+        let text = format!("log {key}witness w {witness}\nquorum w\n");
+        std::fs::write(file, text).unwrap();
+    };
+    write(&policy, 1);
+    write(&other, 2);
+    let export = || {
+        let words = ["ledger", "export", incident, "-o", &bundle];
+        done(&run(CARETAKER, Some(home), &words));
+    };
+    let twin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verifier.py");
+    let asked = |what: &str, policy: &str, code: i32, verdict: &str| {
+        let words = [what, "--trust-root", root, "--policy", policy, "--json"];
+        let ours = judged(&run(VERIFIER, None, &words), code, verdict);
+        let through = [&["verify"], &words[..]].concat();
+        assert_eq!(judged(&run(CARETAKER, None, &through), code, verdict), ours);
+        if Path::new(what).is_file() {
+            let words = [&[twin.to_str().unwrap()], &words[..]].concat();
+            judged(&run("python3", None, &words), code, verdict);
+        }
+        ours
+    };
+    export();
+    asked(&bundle, &policy, 3, "cannot-verify");
+    let newest = ["log", "checkpoint", "--cosigned"];
+    assert_eq!(run(CARETAKER, Some(home), &newest).status.code(), Some(1));
+    cosign(home, root, &key);
+    export();
+    let report = asked(&bundle, &policy, 0, "valid");
+    assert_eq!(report["cosignatures"][0]["witness"], "witness.example/w1");
+    asked(&bundle, &other, 3, "cannot-verify");
+    let words = ["verify", &bundle, "--trust-root", root, "--policy", &policy];
+    let told = done(&run(CARETAKER, None, &words));
+    assert!(
+        told.contains("\ncosigned by witness.example/w1 at 2027-01-15T08:00:00Z\n"),
+        "{told}"
+    );
+    done(&run(
+        CARETAKER,
+        Some(home),
+        &["log", "export", &log, "--cosigned"],
+    ));
+    asked(&log, &policy, 0, "valid");
+    asked(&log, &other, 3, "cannot-verify");
+    let shown = done(&run(CARETAKER, Some(home), &newest));
+    assert!(shown.contains("\n\u{2014} witness.example/w1 "), "{shown}");
+    for file in ["/dev/null", &bundle, "/dev/zero"] {
+        let words = [&bundle, "--trust-root", root, "--policy", file, "--json"];
+        judged(&run(VERIFIER, None, &words), 3, "cannot-verify");
+    }
+}
+
+/// Puts the word of witness 1 into the database of a demo, as the worker would.
+fn cosign(home: &Path, root: &str, key: &str) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let address = format!("sqlite://{}", home.join("caretaker.db").display());
+        let store = Store::open(&address).await.unwrap();
+        let root = TrustRoot::parse_unpinned(&std::fs::read(root).unwrap()).unwrap();
+        let organisation = root.document().org.as_str().parse().unwrap();
+        let newest = store.within(&organisation).newest_checkpoint().await;
+        let newest = newest.unwrap().unwrap();
+        let checkpoint = SignedCheckpoint::parse(newest.note.as_bytes()).unwrap();
+        let policy = LogPolicy::new(vec![key.trim_end().parse().unwrap()], vec![], 0);
+        let trusted = policy.unwrap().verify(&checkpoint).unwrap();
+        let line = witness(1).cosign(&trusted, NOW).unwrap();
+        let anchor = StoredAnchor {
+            size: newest.size,
+            kind: "witness".to_owned(),
+            name: "auditor".to_owned(),
+            receipt: format!("{line}\n").into_bytes(),
+            anchored_at: NOW,
+        };
+        store.keep_anchor(&organisation, &anchor).await.unwrap();
+    });
 }
 
 #[test]

@@ -88,7 +88,7 @@ async fn export(
     Ok(Some((contents.write()?, checkpoint)))
 }
 
-/// A checkpoint over all events of the ledger: the newest one, or one that is made now.
+/// A checkpoint over all events of the ledger: one that witnesses cosigned, else the newest, else one that is made now.
 async fn covering(
     installation: &Installation,
     store: &Store,
@@ -98,11 +98,16 @@ async fn covering(
     let scoped = store.within(organisation);
     let places = scoped.log_places(&ledger.incident).await?;
     let last = places.iter().map(|(_, place)| place + 1).max().unwrap_or(0);
-    if let Some(newest) = scoped.newest_checkpoint().await?
-        && newest.size >= last
-        && places.len() == ledger.rows.len()
-    {
-        return Ok(SignedCheckpoint::parse(newest.note.as_bytes())?);
+    if places.len() == ledger.rows.len() {
+        // What witnesses have seen is worth more than what is newest.
+        if let Some(cosigned) = scoped.best_cosigned(last).await? {
+            return Ok(cosigned);
+        }
+        if let Some(newest) = scoped.newest_checkpoint().await?
+            && newest.size >= last
+        {
+            return Ok(SignedCheckpoint::parse(newest.note.as_bytes())?);
+        }
     }
     let now = SystemClock.now();
     let configuration = &installation.configuration;
@@ -116,7 +121,7 @@ async fn covering(
     made.context("nothing was logged yet")
 }
 
-/// The proof that the log extends the one that was seen.
+/// The proof that the log of the bundle's checkpoint and the one that was seen are one, whichever is the later.
 async fn consistency(
     scoped: &Scoped<'_>,
     path: &Path,
@@ -125,15 +130,18 @@ async fn consistency(
     let reading = || format!("reading the checkpoint {}", path.display());
     let bytes = crate::verifier::read(path, "the checkpoint", crate::log::MAX_NOTE as u64)?;
     let seen = SignedCheckpoint::parse(&bytes).with_context(reading)?;
-    let (old, new) = (
+    let (seen, covering) = (
         seen.claimed().head().size(),
         checkpoint.claimed().head().size(),
     );
+    let newest = scoped.newest_checkpoint().await?;
+    let newest = newest.map_or(covering, |newest| newest.size.max(covering));
     anyhow::ensure!(
-        old <= new,
-        "the checkpoint {} is over {old} leaves and this log has {new}: it is another log, or this one was cut",
+        seen <= newest,
+        "the checkpoint {} is over {seen} leaves and this log has {newest}: it is another log, or this one was cut",
         path.display()
     );
+    let (old, new) = (seen.min(covering), seen.max(covering));
     if old == 0 || old == new {
         return Ok(Vec::new());
     }

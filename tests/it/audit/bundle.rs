@@ -21,7 +21,7 @@ use super::super::attest::ledger::{
 use caretaker::attest::Role;
 use caretaker::attest::dsse::IN_TOTO;
 
-fn log_key() -> SecretKey {
+pub(super) fn log_key() -> SecretKey {
     SecretKey::from_seed(&[77; 32])
 }
 
@@ -33,11 +33,11 @@ fn document() -> TrustRootDocument {
     document
 }
 
-fn trust_root() -> TrustRoot {
+pub(super) fn trust_root() -> TrustRoot {
     TrustRoot::sign(&document(), &[&root_key(0)]).unwrap()
 }
 
-fn pin() -> Pin {
+pub(super) fn pin() -> Pin {
     Pin::Root(Box::new(trust_root()))
 }
 
@@ -49,7 +49,7 @@ fn ledger(write: impl FnOnce(&mut Ledger)) -> Ledger {
     ledger
 }
 
-fn merged() -> Ledger {
+pub(super) fn merged() -> Ledger {
     ledger(|ledger| {
         ledger.propose(|_| ());
         ledger.decide(|_| ());
@@ -60,13 +60,13 @@ fn merged() -> Ledger {
 
 /// A log in memory.
 #[derive(Default)]
-struct Log {
+pub(super) struct Log {
     tree: Frontier,
     nodes: BTreeMap<Node, TreeHash>,
 }
 
 impl Log {
-    fn append(&mut self, leaf: &[u8]) -> u64 {
+    pub(super) fn append(&mut self, leaf: &[u8]) -> u64 {
         let index = self.tree.size();
         let nodes = &mut self.nodes;
         let complete = |node, hash| {
@@ -78,7 +78,7 @@ impl Log {
         index
     }
 
-    fn checkpoint(&self) -> SignedCheckpoint {
+    pub(super) fn checkpoint(&self) -> SignedCheckpoint {
         self.checkpoint_by(&log_key())
     }
 
@@ -95,8 +95,17 @@ impl Log {
     }
 
     /// What an exporter would write.
-    fn contents(&self, ledger: &Ledger, places: &[u64]) -> BundleContents {
-        let checkpoint = self.checkpoint();
+    pub(super) fn contents(&self, ledger: &Ledger, places: &[u64]) -> BundleContents {
+        self.contents_under(&self.checkpoint(), ledger, places)
+    }
+
+    /// The same under a checkpoint that others have signed, too.
+    pub(super) fn contents_under(
+        &self,
+        checkpoint: &SignedCheckpoint,
+        ledger: &Ledger,
+        places: &[u64],
+    ) -> BundleContents {
         let proof = |place: &u64| {
             let hashes = self.prove(&ProofPlan::inclusion(*place, self.tree.size()).unwrap());
             let proof = LogProof::new(*place, hashes, checkpoint.clone()).unwrap();
@@ -119,7 +128,7 @@ impl Log {
 }
 
 /// A log in which the ledger's events stand among others, and where.
-fn logged(ledger: &Ledger) -> (Log, Vec<u64>) {
+pub(super) fn logged(ledger: &Ledger) -> (Log, Vec<u64>) {
     let mut log = Log::default();
     let mut places = Vec::new();
     for envelope in &ledger.envelopes {
@@ -135,12 +144,12 @@ fn contents(ledger: &Ledger) -> BundleContents {
     log.contents(ledger, &places)
 }
 
-fn check(bundle: &[u8]) -> BundleReport {
+pub(super) fn check(bundle: &[u8]) -> BundleReport {
     verify_bundle(bundle, &pin(), None).unwrap()
 }
 
 #[track_caller]
-fn assert_failed(report: &BundleReport, verdict: Verdict, rule: Rule) {
+pub(super) fn assert_failed(report: &BundleReport, verdict: Verdict, rule: Rule) {
     assert_eq!(report.report.verdict, verdict, "{report:#?}");
     let found = report
         .report

@@ -1,0 +1,3 @@
+//! What checkpoints are shown to.
+
+mod witness;
