@@ -3,6 +3,8 @@
 //!
 //! When and how often is the worker's business; an anchor asks once and keeps nothing.
 
+pub mod timestamp;
+
 use async_trait::async_trait;
 
 use crate::clock::Millis;

@@ -15,6 +15,7 @@ mod row;
 mod stored;
 mod stream;
 mod timeline;
+mod timestamp;
 mod verify;
 
 pub use archive::{Archive, ArchiveError, write as write_archive};
@@ -28,4 +29,5 @@ pub use row::{DeriveError, LedgerRow};
 pub use stored::{ChainRecord, StoredLedger};
 pub use stream::{LogFiles, LogMemory, LogReport, verify_log};
 pub use timeline::{ApprovalRecord, AuditRecord, Entry, Records, timeline};
+pub use timestamp::{Stamped, TimestampRoots};
 pub use verify::verify;

@@ -7,6 +7,6 @@ mod leaves;
 mod merkle;
 mod notes;
 mod proofs;
-mod scene;
+pub(crate) mod scene;
 mod tiles;
 mod witness_dialogue;

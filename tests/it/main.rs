@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod anchor;
 mod app;
 mod architecture;
 mod attest;

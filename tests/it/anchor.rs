@@ -1,0 +1,8 @@
+//! Anchors: what somebody outside of the installation says about a checkpoint.
+
+mod attacks;
+pub(crate) mod made;
+pub(crate) mod openssl;
+mod server;
+mod timestamp;
+mod tokens;
