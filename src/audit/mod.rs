@@ -27,7 +27,10 @@ pub use evidence::KeptEvidence;
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};
 pub use stored::{ChainRecord, StoredLedger};
-pub use stream::{LogFiles, LogMemory, LogReport, verify_log};
+pub use stream::{LogFiles, LogMemory, LogReport, extends, verify_log};
 pub use timeline::{ApprovalRecord, AuditRecord, Entry, Records, timeline};
-pub use timestamp::{Stamped, TimestampRoots};
+pub use timestamp::{
+    BroughtTimestamp, Stamped, TimestampRoots, TimestampVerdict, authority_of, by_authority,
+    stamped_checkpoint,
+};
 pub use verify::verify;

@@ -28,6 +28,8 @@ pub enum Rule {
     Log,
     /// The log is the one that was seen before.
     Checkpoint,
+    /// Timestamps hold, and are of this log's checkpoints.
+    Timestamp,
     /// A bundle holds what a bundle holds.
     Bundle,
 }
@@ -44,6 +46,7 @@ impl Rule {
             Self::Evidence => "evidence",
             Self::Log => "log",
             Self::Checkpoint => "checkpoint",
+            Self::Timestamp => "timestamp",
             Self::Bundle => "bundle",
         }
     }

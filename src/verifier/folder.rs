@@ -5,11 +5,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::timestamps::{self, Held};
 use super::{Request, VerifyError, checkpoint, pin, read};
+use crate::attest::chain::Verdict;
 use crate::attest::dsse::MAX_ENVELOPE;
 use crate::attest::predicate::CheckpointRef;
 use crate::attest::text::shown;
-use crate::audit::{LogFiles, LogMemory, LogReport, log_policy, reference, trust_from, verify_log};
+use crate::audit::{
+    BroughtTimestamp, LogFiles, LogMemory, LogReport, TimestampRoots, log_policy, reference,
+    trust_from, verify_log,
+};
 use crate::log::{HashTile, MAX_BUNDLE, TILE_WIDTH, TileId, TileKind, read_entries, write_entries};
 
 /// More versions than an organisation makes.
@@ -25,6 +30,21 @@ pub struct FolderReport {
     pub report: LogReport,
     /// The checkpoint it is under.
     pub checkpoint: CheckpointRef,
+    /// Timestamps of its checkpoints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timestamps: Vec<BroughtTimestamp>,
+}
+
+impl FolderReport {
+    /// Verifies its timestamps: one that does not hold makes the verdict invalid.
+    pub(super) fn check_timestamps(&mut self, roots: &dyn TimestampRoots) {
+        for found in &mut self.timestamps {
+            if let Err(found) = found.check(roots) {
+                let expected = "a timestamp under the roots that you trust";
+                timestamps::add(&mut self.report, Verdict::Invalid, expected, found);
+            }
+        }
+    }
 }
 
 /// Verifies a folder.
@@ -67,7 +87,7 @@ pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let size = trusted.head().size();
     let mut progress = Progress::new(size);
-    let (report, memory) = verify_log(
+    let (mut report, memory) = verify_log(
         &files,
         &trust,
         trusted.head(),
@@ -80,9 +100,17 @@ pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
     if let (Some(memory), Some(path)) = (memory, &request.state) {
         remember(path, &memory)?;
     }
+    let held = Held {
+        files: &files,
+        trust: &trust,
+        policy: &policy,
+        head: trusted.head(),
+    };
+    let timestamps = timestamps::of_folder(folder, &held, &mut report)?;
     Ok(FolderReport {
         report,
         checkpoint: reference(&trusted),
+        timestamps,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Anchors: what somebody outside of the installation says about a checkpoint.
 
 mod attacks;
+mod exported;
 pub(crate) mod made;
 pub(crate) mod openssl;
 mod server;

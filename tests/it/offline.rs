@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn run(program: &str, home: Option<&Path>, arguments: &[&str]) -> Output {
+pub(crate) fn run(program: &str, home: Option<&Path>, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
     command.args(arguments);
     match home {
@@ -18,11 +18,11 @@ fn run(program: &str, home: Option<&Path>, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-const CARETAKER: &str = env!("CARGO_BIN_EXE_caretaker");
-const VERIFIER: &str = env!("CARGO_BIN_EXE_caretaker-verify");
+pub(crate) const CARETAKER: &str = env!("CARGO_BIN_EXE_caretaker");
+pub(crate) const VERIFIER: &str = env!("CARGO_BIN_EXE_caretaker-verify");
 
 #[track_caller]
-fn done(output: &Output) -> String {
+pub(crate) fn done(output: &Output) -> String {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
@@ -33,7 +33,7 @@ fn done(output: &Output) -> String {
 }
 
 #[track_caller]
-fn judged(output: &Output, code: i32, verdict: &str) -> Value {
+pub(crate) fn judged(output: &Output, code: i32, verdict: &str) -> Value {
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(
         output.status.code(),

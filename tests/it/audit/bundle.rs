@@ -33,11 +33,11 @@ fn document() -> TrustRootDocument {
     document
 }
 
-fn trust_root() -> TrustRoot {
+pub(super) fn trust_root() -> TrustRoot {
     TrustRoot::sign(&document(), &[&root_key(0)]).unwrap()
 }
 
-fn pin() -> Pin {
+pub(super) fn pin() -> Pin {
     Pin::Root(Box::new(trust_root()))
 }
 
@@ -49,7 +49,7 @@ fn ledger(write: impl FnOnce(&mut Ledger)) -> Ledger {
     ledger
 }
 
-fn merged() -> Ledger {
+pub(super) fn merged() -> Ledger {
     ledger(|ledger| {
         ledger.propose(|_| ());
         ledger.decide(|_| ());
@@ -60,13 +60,13 @@ fn merged() -> Ledger {
 
 /// A log in memory.
 #[derive(Default)]
-struct Log {
+pub(super) struct Log {
     tree: Frontier,
     nodes: BTreeMap<Node, TreeHash>,
 }
 
 impl Log {
-    fn append(&mut self, leaf: &[u8]) -> u64 {
+    pub(super) fn append(&mut self, leaf: &[u8]) -> u64 {
         let index = self.tree.size();
         let nodes = &mut self.nodes;
         let complete = |node, hash| {
@@ -78,11 +78,15 @@ impl Log {
         index
     }
 
-    fn checkpoint(&self) -> SignedCheckpoint {
+    pub(super) fn size(&self) -> u64 {
+        self.tree.size()
+    }
+
+    pub(super) fn checkpoint(&self) -> SignedCheckpoint {
         self.checkpoint_by(&log_key())
     }
 
-    fn checkpoint_by(&self, key: &SecretKey) -> SignedCheckpoint {
+    pub(super) fn checkpoint_by(&self, key: &SecretKey) -> SignedCheckpoint {
         let origin = log_origin("example").unwrap();
         let signer = LogSigner::new(origin.clone(), key);
         signer
@@ -90,12 +94,12 @@ impl Log {
             .unwrap()
     }
 
-    fn prove(&self, plan: &ProofPlan) -> Vec<TreeHash> {
+    pub(super) fn prove(&self, plan: &ProofPlan) -> Vec<TreeHash> {
         plan.build(|node| Ok::<_, ()>(self.nodes[&node])).unwrap()
     }
 
     /// What an exporter would write.
-    fn contents(&self, ledger: &Ledger, places: &[u64]) -> BundleContents {
+    pub(super) fn contents(&self, ledger: &Ledger, places: &[u64]) -> BundleContents {
         let checkpoint = self.checkpoint();
         let proof = |place: &u64| {
             let hashes = self.prove(&ProofPlan::inclusion(*place, self.tree.size()).unwrap());
@@ -119,7 +123,7 @@ impl Log {
 }
 
 /// A log in which the ledger's events stand among others, and where.
-fn logged(ledger: &Ledger) -> (Log, Vec<u64>) {
+pub(super) fn logged(ledger: &Ledger) -> (Log, Vec<u64>) {
     let mut log = Log::default();
     let mut places = Vec::new();
     for envelope in &ledger.envelopes {
@@ -135,12 +139,12 @@ fn contents(ledger: &Ledger) -> BundleContents {
     log.contents(ledger, &places)
 }
 
-fn check(bundle: &[u8]) -> BundleReport {
+pub(super) fn check(bundle: &[u8]) -> BundleReport {
     verify_bundle(bundle, &pin(), None).unwrap()
 }
 
 #[track_caller]
-fn assert_failed(report: &BundleReport, verdict: Verdict, rule: Rule) {
+pub(super) fn assert_failed(report: &BundleReport, verdict: Verdict, rule: Rule) {
     assert_eq!(report.report.verdict, verdict, "{report:#?}");
     let found = report
         .report
@@ -559,7 +563,7 @@ fn roles_and_types_are_not_interchangeable() {
     assert_ne!(key(Role::Executor).public(), key(Role::Approver).public());
 }
 
-fn unpacked(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn unpacked(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let archive = caretaker::audit::Archive::parse(bundle).unwrap();
     let owned = archive.members();
     owned
@@ -567,7 +571,7 @@ fn unpacked(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-fn packed(members: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
+pub(super) fn packed(members: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     caretaker::audit::write_archive(members).unwrap()
 }
 
