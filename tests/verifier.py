@@ -1071,12 +1071,13 @@ def number_below(found):
 def is_member(name, events):
     if name in ("format", "events.jsonl"):
         return True
-    forms = r"root/([0-9]+)\.json|proofs/([0-9]+)\.tlog-proof|consistency/([0-9]+)-([0-9]+)|evidence/([0-9a-f]{64})"
-    found = re.fullmatch(forms, name)
+    forms = r"root/([0-9]+)\.json|proofs/([0-9]+)\.tlog-proof|consistency/([0-9]+)-([0-9]+)|evidence/[0-9a-f]{64}"
+    stamps = r"timestamps/([0-9]+)/(?:checkpoint|[a-z0-9-]{1,60}\.tsr)"
+    found = re.fullmatch(f"{forms}|{stamps}", name)
     if not found:
         return False
-    _, proof, _, _, _ = found.groups()
-    numbers = [one for one in found.groups()[:4] if one is not None]
+    proof = found.groups()[1]
+    numbers = [one for one in found.groups() if one is not None]
     return all(map(number_below, numbers)) and (proof is None or int(proof) < events)
 
 
@@ -1382,6 +1383,43 @@ def check_seen(judged, members, checkpoint, seen):
         judged.fail("checkpoint", refused.found, INVALID, -1)
 
 
+def check_timestamps(judged, members, checkpoint):
+    """9.7, without the timestamps themselves: no X.509 here."""
+    folders = {}
+    for name, data in members.items():
+        if name.startswith("timestamps/") and is_member(name, 0):
+            _, size, file = name.split("/")
+            folders.setdefault(int(size), {})[file] = data
+    brought = 0
+    for size, files in folders.items():
+        try:
+            check_stamped(judged, members, checkpoint, size, files.pop("checkpoint", b""))
+        except Refused as refused:
+            judged.fail("timestamp", refused.found, refused.verdict, -1)
+            continue
+        if not files:
+            judged.fail("timestamp", f"no timestamp of {size} leaves", INVALID, -1)
+        brought += len(files)
+    if brought > 64:
+        judged.fail("timestamp", "more than 64 timestamps", INVALID, -1)
+
+
+def check_stamped(judged, members, checkpoint, size, data):
+    stamped = Checkpoint(data)
+    own = [name == stamped.origin and len(signature) == 64 for name, _, signature in stamped.signatures]
+    require(all(own), "lines beside the log's own")
+    stamped.check(*judged.history.log_keys())
+    require(stamped.size == size, "a checkpoint under another number")
+    older, newer = sorted(((stamped.size, stamped.root), (checkpoint.size, checkpoint.root)))
+    if older[0] == newer[0]:
+        require(older == newer, "two histories")
+        return
+    data = members.get(f"consistency/{older[0]}-{newer[0]}")
+    if data is None:
+        raise Refused("no consistency proof", "timestamp", CANNOT)
+    check_consistency(older, newer, hashes(data))
+
+
 # 1. All of it
 
 
@@ -1468,6 +1506,8 @@ def verify(bundle, trust_root, checkpoint=None, policy=None):
     found = check_log(judged, proofs)
     if seen and found:
         check_seen(judged, members, found, seen)
+    if found:
+        check_timestamps(judged, members, found)
     for name, data in members.items():
         if name.startswith("evidence/") and sha256(data).hex() != name[9:]:
             judged.fail("evidence", name, INVALID, -1)

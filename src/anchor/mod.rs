@@ -3,6 +3,7 @@
 //!
 //! When and how often is the worker's business; an anchor asks once and keeps nothing.
 
+pub mod timestamp;
 pub mod witness;
 
 use async_trait::async_trait;

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::archive::{self, Archive, ArchiveError};
 use super::cosigned::{ASKED, Cosignature, cosigned};
 use super::report::{Failure, Report, Rule};
+use super::timestamp::{self, BroughtTimestamp, TimestampRoots};
 use crate::attest::chain::{Expectation, Prepared, Verdict, verify_prepared};
 use crate::attest::predicate::CheckpointRef;
 use crate::attest::text::{Text, shown};
@@ -127,6 +128,23 @@ pub struct BundleReport {
     /// Who cosigned the checkpoint, of the witnesses of the policy that was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cosignatures: Option<Vec<Cosignature>>,
+    /// Timestamps of checkpoints of its log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timestamps: Vec<BroughtTimestamp>,
+}
+
+impl BundleReport {
+    /// Verifies its timestamps: one that does not hold makes the verdict invalid.
+    pub fn check_timestamps(&mut self, roots: &dyn TimestampRoots) {
+        for found in &mut self.timestamps {
+            // Break it: pass over it (`audit::timestamps::a_timestamp_that_does_not_hold_is_invalid`).
+            if let Err(found) = found.check(roots) {
+                let expected = "a timestamp under the roots that you trust".to_owned();
+                self.report
+                    .fail_whole(Verdict::Invalid, Rule::Timestamp, expected, found);
+            }
+        }
+    }
 }
 
 /// Verifies a bundle against what the verifier holds from elsewhere: a trust root and, if there is one, the last checkpoint of
@@ -190,9 +208,11 @@ pub fn verify_bundle_with(
     }
     judged.check_members(&archive, events.len());
     let cosignatures = asked.map(|_| judged.check_witnesses(&proofs));
+    let places: Vec<u64> = proofs.iter().filter_map(Proof::index).collect();
     let checkpoint = judged.check_log(policy.err(), proofs);
     judged.check_seen(&archive, checkpoint.as_ref(), seen);
     judged.check_evidence(&archive);
+    let timestamps = judged.check_timestamps(&archive, checkpoint.as_ref(), &places);
     let Judged { report, .. } = judged;
     Ok(BundleReport {
         incident: report
@@ -205,6 +225,7 @@ pub fn verify_bundle_with(
             .map(|root| root.document().version)
             .collect(),
         cosignatures,
+        timestamps,
         report,
     })
 }
@@ -384,6 +405,7 @@ impl Judged<'_> {
                     .is_none_or(|seq| seq >= events as u64),
                 "consistency" => range(rest).is_none(),
                 "evidence" => rest.parse::<Sha256Digest>().is_err(),
+                "timestamps" => !timestamp::is_member(rest),
                 _ => true,
             }
         };
@@ -533,6 +555,25 @@ impl Judged<'_> {
         }
     }
 
+    /// Timestamps are of checkpoints of this log. Whether they hold is for whoever has the roots to say.
+    fn check_timestamps(
+        &mut self,
+        archive: &Archive<'_>,
+        checkpoint: Option<&TrustedCheckpoint>,
+        places: &[u64],
+    ) -> Vec<BroughtTimestamp> {
+        let (Some(checkpoint), Ok(policy)) = (checkpoint, log_policy(self.trust)) else {
+            return Vec::new();
+        };
+        let (brought, faults) = timestamp::of_bundle(archive, &policy, &checkpoint.head(), places);
+        for (verdict, expected, found) in faults {
+            let expected = expected.to_owned();
+            self.report
+                .fail_whole(verdict, Rule::Timestamp, expected, found);
+        }
+        brought
+    }
+
     /// Documents are named by their digest. Those that are not there are counted, not missed: they may be confidential.
     fn check_evidence(&mut self, archive: &Archive<'_>) {
         for (name, bytes) in archive.folder("evidence") {
@@ -600,6 +641,8 @@ pub struct BundleContents {
     pub consistency: Vec<(u64, u64, Vec<TreeHash>)>,
     /// Documents by digest.
     pub evidence: Vec<(Sha256Digest, Vec<u8>)>,
+    /// Timestamps: of which checkpoint, the name of the authority, its answer.
+    pub timestamps: Vec<(SignedCheckpoint, String, Vec<u8>)>,
 }
 
 impl BundleContents {
@@ -628,12 +671,18 @@ impl BundleContents {
         for (digest, bytes) in self.evidence {
             members.insert(format!("evidence/{digest}"), bytes);
         }
+        for (checkpoint, authority, response) in self.timestamps {
+            let folder = format!("timestamps/{}", checkpoint.claimed().head().size());
+            let stamped = checkpoint.without_cosignatures().into_bytes();
+            members.insert(format!("{folder}/checkpoint"), stamped);
+            members.insert(format!("{folder}/{authority}.tsr"), response);
+        }
         archive::write(&members)
     }
 }
 
 /// A number in its one spelling.
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
@@ -644,7 +693,7 @@ fn range(text: &str) -> Option<(u64, u64)> {
 }
 
 /// Hashes, a line each, none of them without its line break; no more than a proof can have.
-fn hashes(text: &[u8]) -> Option<Vec<TreeHash>> {
+pub(super) fn hashes(text: &[u8]) -> Option<Vec<TreeHash>> {
     if text.is_empty() {
         return Some(Vec::new());
     }

@@ -17,6 +17,7 @@ mod row;
 mod stored;
 mod stream;
 mod timeline;
+mod timestamp;
 mod verify;
 
 pub use archive::{Archive, ArchiveError, write as write_archive};
@@ -30,6 +31,10 @@ pub use landed::{LandedCommit, LandedFailure, LandedReport, LoggedExecutions, au
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};
 pub use stored::{ChainRecord, StoredLedger};
-pub use stream::{LogFiles, LogMemory, LogReport, verify_log};
+pub use stream::{LogFiles, LogMemory, LogReport, extends, verify_log};
 pub use timeline::{ApprovalRecord, AuditRecord, Entry, Records, timeline};
+pub use timestamp::{
+    BroughtTimestamp, Stamped, TimestampRoots, TimestampVerdict, authority_of, by_authority,
+    stamped_checkpoint,
+};
 pub use verify::verify;

@@ -30,6 +30,8 @@ pub enum Rule {
     Checkpoint,
     /// The witnesses that the auditor's policy asks for cosigned the checkpoint.
     Witness,
+    /// Timestamps hold, and are of this log's checkpoints.
+    Timestamp,
     /// A bundle holds what a bundle holds.
     Bundle,
 }
@@ -47,6 +49,7 @@ impl Rule {
             Self::Log => "log",
             Self::Checkpoint => "checkpoint",
             Self::Witness => "witness",
+            Self::Timestamp => "timestamp",
             Self::Bundle => "bundle",
         }
     }

@@ -106,6 +106,19 @@ pub fn verify_log(
     audit.finish()
 }
 
+/// Whether the log under `head` has the leaves under `old`, in that order, and perhaps more.
+///
+/// # Errors
+/// It has others, or the files do not show it: the verdict, and what was found.
+pub fn extends(
+    files: &dyn LogFiles,
+    trust: &TrustHistory,
+    head: TreeHead,
+    old: &TreeHead,
+) -> Result<(), (Verdict, String)> {
+    Audit::new(files, trust, head).extends(old)
+}
+
 /// A leaf as far as it can be judged by itself.
 struct Judged {
     hash: TreeHash,

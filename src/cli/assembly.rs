@@ -11,6 +11,9 @@ use secrecy::ExposeSecret as _;
 use super::hosting::Hosting;
 use super::installation::Installation;
 use crate::agent::{Coder, CommandCoder, ScriptedCoder};
+use crate::anchor::Anchor;
+use crate::anchor::timestamp::{self, Roots, Timestamp};
+use crate::anchor::witness::{self, Witness};
 use crate::attest::TrustHistory;
 use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
@@ -26,7 +29,7 @@ use crate::signer::{Keyring, system_randomness};
 use crate::store::{Project, Store};
 use crate::watch::health::{HealthWatch, SelfCheck};
 use crate::web::Webhooks;
-use crate::worker::{Anchoring, Connectors, Engine, Settings, Time, Tools};
+use crate::worker::{Anchoring, Connectors, Engine, Settings, ShownTo, Time, Tools};
 use crate::workspace::Identity;
 
 /// How long one call to the provider may take.
@@ -114,10 +117,28 @@ pub(super) async fn engine(
 /// What checkpoints of the log are shown to, as configured.
 fn anchoring(configuration: &Configuration) -> anyhow::Result<Anchoring> {
     let configured = &configuration.anchor;
+    let mut outside = Vec::new();
+    for authority in &configured.timestamps {
+        let (name, url) = (authority.name.clone(), authority.url.url().clone());
+        let roots = Roots::read(&authority.roots)?;
+        let anchor = Timestamp::new(name, url, roots, timestamp::DEADLINE)?;
+        outside.push(shown_to(anchor, authority.every_seconds));
+    }
+    for named in &configured.witnesses {
+        let anchor = Witness::new(&named.name, named.url.url(), &named.key, witness::DEADLINE)?;
+        outside.push(shown_to(anchor, named.every_seconds));
+    }
     Ok(Anchoring {
-        outside: Vec::new(),
+        outside,
         branch: configured.branch.clone(),
     })
+}
+
+fn shown_to(anchor: impl Anchor + 'static, every_seconds: u32) -> ShownTo {
+    ShownTo {
+        anchor: Arc::new(anchor),
+        every: Duration::from_secs(every_seconds.into()),
+    }
 }
 
 /// What checks deliveries of webhooks; none when no secret is configured.

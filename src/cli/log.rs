@@ -248,12 +248,52 @@ impl Log {
             replace("a part of the log", &path, &scoped.log_file(tile).await?)?;
             written += 1;
         }
+        self.export_timestamps(folder, size).await?;
         // Last: whoever sees the checkpoint sees everything that it covers.
         replace("the checkpoint", &place, newest.to_string().as_bytes())?;
         print(&format!(
             "wrote {written} files to {} ({size} leaves); verify them with `caretaker verify {0} --trust-root FILE`",
             shown(&folder.display().to_string())
         ))
+    }
+}
+
+/// Timestamps that are read from the database at a time.
+const TIMESTAMPS: u32 = 200;
+
+impl Log {
+    /// What authorities answered about checkpoints up to `size`, as far as it is not there yet: an answer may be younger than
+    /// the export before.
+    async fn export_timestamps(&self, folder: &Path, size: u64) -> anyhow::Result<()> {
+        let mut from = 0;
+        loop {
+            let stamps = self.scoped().timestamps(from, TIMESTAMPS).await?;
+            let (count, mut last) = (stamps.len(), from);
+            for (checkpoint, name, response) in stamps {
+                last = checkpoint.claimed().head().size();
+                if last > size {
+                    return Ok(());
+                }
+                let place = folder.join("timestamps").join(last.to_string());
+                let path = place.join(format!("{name}.tsr"));
+                if path.exists() {
+                    continue;
+                }
+                make(&place)?;
+                let stamped = checkpoint.without_cosignatures();
+                replace(
+                    "a checkpoint",
+                    &place.join("checkpoint"),
+                    stamped.as_bytes(),
+                )?;
+                replace("a timestamp", &path, &response)?;
+            }
+            if count < TIMESTAMPS as usize {
+                return Ok(());
+            }
+            // Those of one checkpoint may be on both sides of the cut.
+            from = last.max(from + 1);
+        }
     }
 }
 

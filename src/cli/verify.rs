@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Verdict, print};
-use crate::verifier::{Request, answer};
+use crate::anchor::timestamp::Roots;
+use crate::audit::TimestampRoots;
+use crate::verifier::{Request, answer_with, answer_without_roots};
 
 /// What to verify, and against what.
 #[derive(Debug, Args)]
@@ -24,6 +26,9 @@ pub(super) struct VerifyArguments {
     /// Of a whole log: where to keep what was verified, so that the next time only what is new is.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// Certificates (PEM) of the timestamp authorities that you trust; a timestamp that does not lead to one is refused.
+    #[arg(long, value_name = "FILE")]
+    timestamp_roots: Option<PathBuf>,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -36,6 +41,7 @@ pub(super) fn run(arguments: VerifyArguments) -> anyhow::Result<Verdict> {
         checkpoint,
         policy,
         state,
+        timestamp_roots,
         json,
     } = arguments;
     let request = Request {
@@ -45,7 +51,13 @@ pub(super) fn run(arguments: VerifyArguments) -> anyhow::Result<Verdict> {
         policy,
         state,
     };
-    let (text, code) = answer(&request, json);
+    let (text, code) = match timestamp_roots.as_deref().map(Roots::read).transpose() {
+        Ok(roots) => {
+            let roots = roots.as_ref().map(|roots| roots as &dyn TimestampRoots);
+            answer_with(&request, json, roots)
+        }
+        Err(error) => answer_without_roots(error.to_string(), json),
+    };
     print(&text)?;
     Ok(match code {
         0 => Verdict::Done,

@@ -153,6 +153,23 @@ impl SignedCheckpoint {
         &self.note
     }
 
+    /// The note with the log's own signature lines alone, in their order: those that have the log's name and 64 bytes, as a log's
+    /// signature has (a cosignature has 72). It is what timestamp authorities are shown: cosignatures that come later do not
+    /// change it, and the log's signature is part of it.
+    pub fn without_cosignatures(&self) -> String {
+        let own = |line: &&NoteSignature| {
+            line.name() == self.checkpoint.origin() && line.is_as_long_as_a_logs()
+        };
+        // Break it: take all lines; a timestamp is then lost with the first cosignature
+        // (`log::checkpoints::what_is_timestamped_does_not_change_when_witnesses_cosign`).
+        let lines = self.note.signatures().iter().filter(own);
+        let lines: Vec<String> = lines.map(ToString::to_string).collect();
+        let text = self.note.text();
+        lines
+            .into_iter()
+            .fold(format!("{text}\n"), |note, line| note + &line + "\n")
+    }
+
     /// Adds a cosignature as a witness answered it (a line without its line feed). A second one of the same key takes the
     /// place of the first. Verify before publishing: a bad line of a witness that others know makes them refuse the note.
     pub fn add(&mut self, signature: NoteSignature) -> Result<(), CheckpointError> {

@@ -109,6 +109,11 @@ impl NoteSignature {
         self.hash
     }
 
+    /// Whether it has the length of a log's signature, which states no time.
+    pub(super) const fn is_as_long_as_a_logs(&self) -> bool {
+        self.bytes.len() == 64
+    }
+
     /// Reads one line without its line feed.
     pub fn parse(line: &str) -> Result<Self, NoteError> {
         let refused = || NoteError::SignatureLine { line: shown(line) };

@@ -30,6 +30,7 @@ mod project;
 mod scoped;
 mod statement;
 mod tile;
+mod timestamp;
 mod value;
 mod watch_state;
 mod watched;
@@ -53,6 +54,7 @@ pub use outbox::StoredNotice;
 pub use project::{Project, ProjectState, WatchMode};
 pub use scoped::Scoped;
 pub use statement::Statement;
+pub use timestamp::Stamp;
 pub use watch_state::WatchState;
 pub use watched::Observed;
 pub use work::Claim;
@@ -147,6 +149,7 @@ impl Store {
             outbox::STATEMENTS,
             project::STATEMENTS,
             scoped::STATEMENTS,
+            timestamp::STATEMENTS,
             watched::STATEMENTS,
             work::STATEMENTS,
         ];

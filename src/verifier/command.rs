@@ -21,6 +21,8 @@ Usage: caretaker-verify BUNDLE --trust-root FILE|SHA256 [--checkpoint FILE] [--p
   --state FILE           of a whole log: where to keep what was verified, so that the next time only what is new is
   --json                 print one JSON document
 
+Timestamps (RFC 3161) are told, not checked: the whole caretaker does that, and so does openssl.
+
 Exit code 0 valid, 1 invalid, 2 wrong usage, 3 cannot tell.
 ";
 

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::timestamps::{self, Held};
 use super::{Request, VerifyError, checkpoint, pin, policy, read};
+use crate::attest::chain::Verdict;
 use crate::attest::dsse::MAX_ENVELOPE;
 use crate::attest::predicate::CheckpointRef;
 use crate::attest::text::shown;
 use crate::audit::{
-    ASKED, Cosignature, Failure, LogFiles, LogMemory, LogReport, Rule, cosigned, log_policy,
-    reference, trust_from, verify_log,
+    ASKED, BroughtTimestamp, Cosignature, Failure, LogFiles, LogMemory, LogReport, Rule,
+    TimestampRoots, cosigned, log_policy, reference, trust_from, verify_log,
 };
 use crate::log::{HashTile, MAX_BUNDLE, TILE_WIDTH, TileId, TileKind, read_entries, write_entries};
 
@@ -31,6 +33,21 @@ pub struct FolderReport {
     /// Who cosigned it, of the witnesses of the policy that was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cosignatures: Option<Vec<Cosignature>>,
+    /// Timestamps of its checkpoints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timestamps: Vec<BroughtTimestamp>,
+}
+
+impl FolderReport {
+    /// Verifies its timestamps: one that does not hold makes the verdict invalid.
+    pub(super) fn check_timestamps(&mut self, roots: &dyn TimestampRoots) {
+        for found in &mut self.timestamps {
+            if let Err(found) = found.check(roots) {
+                let expected = "a timestamp under the roots that you trust";
+                timestamps::add(&mut self.report, Verdict::Invalid, expected, found);
+            }
+        }
+    }
 }
 
 /// Verifies a folder.
@@ -104,10 +121,18 @@ pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
             Some(Vec::new())
         }
     };
+    let held = Held {
+        files: &files,
+        trust: &trust,
+        policy: &policy,
+        head: trusted.head(),
+    };
+    let timestamps = timestamps::of_folder(folder, &held, &mut report)?;
     Ok(FolderReport {
         cosignatures,
         report,
         checkpoint: reference(&trusted),
+        timestamps,
     })
 }
 

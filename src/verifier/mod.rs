@@ -6,6 +6,7 @@ mod command;
 mod folder;
 mod log_folder;
 mod report;
+mod timestamps;
 
 pub use command::{Arguments, ArgumentsError, HELP};
 pub use folder::FolderReport;
@@ -22,7 +23,9 @@ use crate::attest::chain::Verdict;
 use crate::attest::dsse::MAX_ENVELOPE;
 use crate::attest::text::shown;
 use crate::attest::{TrustRoot, TrustRootError};
-use crate::audit::{BundleError, BundleReport, MAX_BUNDLE, Pin, verify_bundle_with};
+use crate::audit::{
+    BundleError, BundleReport, MAX_BUNDLE, Pin, TimestampRoots, verify_bundle_with,
+};
 use crate::change::Sha256Digest;
 use crate::log::{
     AuditorPolicy, AuditorPolicyError, CheckpointError, MAX_NOTE, MAX_POLICY, SignedCheckpoint,
@@ -95,6 +98,12 @@ pub enum VerifyError {
         /// Why not.
         reason: String,
     },
+    /// There are no roots to hold timestamps against.
+    #[error("{reason}")]
+    TimestampRoots {
+        /// Why not.
+        reason: String,
+    },
     /// What was remembered is not readable.
     #[error(
         "{path} does not hold what was verified before ({reason}); move it away to verify everything anew"
@@ -152,6 +161,14 @@ impl Verified {
             Self::Folder(verified) => verified.report.verdict,
         }
     }
+
+    /// Verifies the timestamps in it: one that does not hold makes the verdict invalid.
+    pub fn check_timestamps(&mut self, roots: &dyn TimestampRoots) {
+        match self {
+            Self::Bundle(verified) => verified.check_timestamps(roots),
+            Self::Folder(verified) => verified.check_timestamps(roots),
+        }
+    }
 }
 
 /// Verifies.
@@ -175,16 +192,38 @@ pub fn verify(request: &Request) -> Result<Verified, VerifyError> {
 }
 
 /// Verifies and says what came of it: the text, or one JSON document; and the exit code, 0 valid, 1 invalid, 3 cannot tell.
+/// Timestamps are told, not checked.
 pub fn answer(request: &Request, json: bool) -> (String, u8) {
-    let verified = verify(request);
-    let verdict = match &verified {
+    answer_with(request, json, None)
+}
+
+/// [`answer`], with timestamps checked by whoever can.
+pub fn answer_with(
+    request: &Request,
+    json: bool,
+    roots: Option<&dyn TimestampRoots>,
+) -> (String, u8) {
+    let mut verified = verify(request);
+    if let (Ok(verified), Some(roots)) = (&mut verified, roots) {
+        verified.check_timestamps(roots);
+    }
+    told(&verified, json, roots.is_some())
+}
+
+/// The answer when the roots of timestamps cannot be had, in the words of whoever tried: nothing was verified.
+pub fn answer_without_roots(reason: String, json: bool) -> (String, u8) {
+    told(&Err(VerifyError::TimestampRoots { reason }), json, true)
+}
+
+fn told(verified: &Result<Verified, VerifyError>, json: bool, roots: bool) -> (String, u8) {
+    let verdict = match verified {
         Ok(verified) => verified.verdict(),
         Err(error) => error.verdict(),
     };
     let text = if json {
-        report::document(&verified)
+        report::document(verified)
     } else {
-        report::text(&verified)
+        report::text(verified, roots)
     };
     let code = match verdict {
         Verdict::Valid => 0,

@@ -1,10 +1,14 @@
 //! What came of it, for people and for programs.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::{FolderReport, Verified, VerifyError};
 use crate::attest::text::shown;
-use crate::audit::{BundleReport, Cosignature, Ending};
+use crate::audit::{
+    BroughtTimestamp, BundleReport, Cosignature, Ending, TimestampVerdict, by_authority,
+};
 use crate::clock::Millis;
 
 pub(super) fn document(verified: &Result<Verified, VerifyError>) -> String {
@@ -25,15 +29,16 @@ pub(super) fn document(verified: &Result<Verified, VerifyError>) -> String {
 const UNSPOKEN: &str =
     r#"{"verdict":"cannot-verify","events":[],"failures":[],"gaps":[],"checkpoint":null}"#;
 
-pub(super) fn text(verified: &Result<Verified, VerifyError>) -> String {
+/// `roots` says whether timestamps were to be checked.
+pub(super) fn text(verified: &Result<Verified, VerifyError>, roots: bool) -> String {
     match verified {
-        Ok(Verified::Bundle(verified)) => lines(verified).join("\n"),
-        Ok(Verified::Folder(verified)) => log_lines(verified).join("\n"),
+        Ok(Verified::Bundle(verified)) => lines(verified, roots).join("\n"),
+        Ok(Verified::Folder(verified)) => log_lines(verified, roots).join("\n"),
         Err(error) => format!("{error}\nverdict: {}", error.verdict().name()),
     }
 }
 
-fn lines(verified: &BundleReport) -> Vec<String> {
+fn lines(verified: &BundleReport, roots: bool) -> Vec<String> {
     let report = &verified.report;
     let mut lines = Vec::new();
     if let Some(incident) = &verified.incident {
@@ -63,6 +68,7 @@ fn lines(verified: &BundleReport) -> Vec<String> {
         ));
     }
     lines.extend(cosigned(verified.cosignatures.as_deref()));
+    lines.extend(timestamp_lines(&verified.timestamps, roots));
     if verified.ending == Ending::Open && !report.events.is_empty() {
         lines.push(
             "the last event does not end the incident: later ones may exist, which an audit of the whole log would show"
@@ -73,7 +79,46 @@ fn lines(verified: &BundleReport) -> Vec<String> {
     lines
 }
 
-fn log_lines(verified: &FolderReport) -> Vec<String> {
+/// Of each authority what its timestamps say, or of each that nobody checked, how to.
+fn timestamp_lines(timestamps: &[BroughtTimestamp], roots: bool) -> Vec<String> {
+    if roots && timestamps.is_empty() {
+        return vec!["no timestamp is in it".to_owned()];
+    }
+    let mut lines = Vec::new();
+    for found in by_authority(timestamps) {
+        let (Some(before), Some(authority), Some(key)) =
+            (found.before, &found.authority, found.key)
+        else {
+            continue;
+        };
+        let what = match found.events {
+            Some(0) => continue,
+            Some(1) => "event 0".to_owned(),
+            Some(events) => format!("events 0 to {}", events - 1),
+            None => format!("the first {} leaves", found.checkpoint),
+        };
+        lines.push(format!(
+            "{what} existed before {before} according to {} (its key sha256:{key})",
+            shown(authority)
+        ));
+    }
+    let unchecked = |found: &&BroughtTimestamp| found.verdict == TimestampVerdict::NotChecked;
+    let mut newest = BTreeMap::new();
+    for found in timestamps.iter().filter(unchecked) {
+        let size = newest.entry(found.name.as_str()).or_insert(0);
+        *size = found.checkpoint.max(*size);
+    }
+    for (name, size) in newest {
+        lines.push(format!(
+            "a timestamp by {name} over the first {size} leaves is not checked here: give `caretaker verify` \
+             --timestamp-roots FILE, or unpack it and type `openssl ts -verify -data timestamps/{size}/checkpoint \
+             -in timestamps/{size}/{name}.tsr -CAfile FILE`"
+        ));
+    }
+    lines
+}
+
+fn log_lines(verified: &FolderReport, roots: bool) -> Vec<String> {
     let (report, checkpoint) = (&verified.report, &verified.checkpoint);
     let mut lines = vec![format!(
         "the log {} of {} leaves, root {}",
@@ -102,6 +147,7 @@ fn log_lines(verified: &FolderReport) -> Vec<String> {
             Millis(*to)
         ));
     }
+    lines.extend(timestamp_lines(&verified.timestamps, roots));
     lines.push(format!("verdict: {}", report.verdict.name()));
     lines
 }

@@ -1,3 +1,10 @@
-//! What checkpoints are shown to.
+//! Anchors: what somebody outside of the installation says about a checkpoint.
 
+mod attacks;
+mod exported;
+pub(crate) mod made;
+pub(crate) mod openssl;
+mod server;
+mod timestamp;
+mod tokens;
 mod witness;

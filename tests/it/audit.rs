@@ -8,6 +8,7 @@ mod history;
 mod rows;
 mod stages;
 mod stream;
+mod timestamps;
 
 use caretaker::attest::chain::{Rule as ChainRule, Verdict};
 use caretaker::audit::{ChainRecord, KeptEvidence, LedgerRow, Report, Rule, StoredLedger, verify};

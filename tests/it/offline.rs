@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::log::scene::{NOW, witness};
 
-fn run(program: &str, home: Option<&Path>, arguments: &[&str]) -> Output {
+pub(crate) fn run(program: &str, home: Option<&Path>, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
     command.args(arguments);
     match home {
@@ -23,11 +23,11 @@ fn run(program: &str, home: Option<&Path>, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-const CARETAKER: &str = env!("CARGO_BIN_EXE_caretaker");
-const VERIFIER: &str = env!("CARGO_BIN_EXE_caretaker-verify");
+pub(crate) const CARETAKER: &str = env!("CARGO_BIN_EXE_caretaker");
+pub(crate) const VERIFIER: &str = env!("CARGO_BIN_EXE_caretaker-verify");
 
 #[track_caller]
-fn done(output: &Output) -> String {
+pub(crate) fn done(output: &Output) -> String {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
@@ -38,7 +38,7 @@ fn done(output: &Output) -> String {
 }
 
 #[track_caller]
-fn judged(output: &Output, code: i32, verdict: &str) -> Value {
+pub(crate) fn judged(output: &Output, code: i32, verdict: &str) -> Value {
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(
         output.status.code(),

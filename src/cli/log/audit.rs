@@ -46,6 +46,7 @@ pub(super) fn run(arguments: &AuditArguments) -> anyhow::Result<Verdict> {
         trust_root: arguments.trust_root.clone(),
         checkpoint: arguments.checkpoint.clone(),
         state: None,
+        policy: None,
     };
     let log = LogFolder::verified(&request)?;
     let report = if log.verdict() == Found::Valid {

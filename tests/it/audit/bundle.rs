@@ -78,11 +78,15 @@ impl Log {
         index
     }
 
+    pub(super) fn size(&self) -> u64 {
+        self.tree.size()
+    }
+
     pub(super) fn checkpoint(&self) -> SignedCheckpoint {
         self.checkpoint_by(&log_key())
     }
 
-    fn checkpoint_by(&self, key: &SecretKey) -> SignedCheckpoint {
+    pub(super) fn checkpoint_by(&self, key: &SecretKey) -> SignedCheckpoint {
         let origin = log_origin("example").unwrap();
         let signer = LogSigner::new(origin.clone(), key);
         signer
@@ -90,7 +94,7 @@ impl Log {
             .unwrap()
     }
 
-    fn prove(&self, plan: &ProofPlan) -> Vec<TreeHash> {
+    pub(super) fn prove(&self, plan: &ProofPlan) -> Vec<TreeHash> {
         plan.build(|node| Ok::<_, ()>(self.nodes[&node])).unwrap()
     }
 
@@ -568,7 +572,7 @@ fn roles_and_types_are_not_interchangeable() {
     assert_ne!(key(Role::Executor).public(), key(Role::Approver).public());
 }
 
-fn unpacked(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn unpacked(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let archive = caretaker::audit::Archive::parse(bundle).unwrap();
     let owned = archive.members();
     owned
@@ -576,7 +580,7 @@ fn unpacked(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-fn packed(members: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
+pub(super) fn packed(members: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     caretaker::audit::write_archive(members).unwrap()
 }
 

@@ -407,3 +407,23 @@ fn refusals_say_what_was_expected_and_what_to_do() {
     let error = SignedCheckpoint::parse(format!("{windows}\r\n{good}").as_bytes()).unwrap_err();
     assert!(error.to_string().contains("line feed alone"), "{error}");
 }
+
+#[test]
+fn what_is_timestamped_does_not_change_when_witnesses_cosign() {
+    let (text, line) = nine();
+    let plain = parse(&text, &[&line]);
+    assert_eq!(plain.without_cosignatures(), plain.to_string());
+    // A witness, one that calls itself like the log, and a signature of somebody else that is as long as a log's.
+    let witness = witness_line(1, &text, NOW_SECONDS);
+    let namesake = self::line(ORIGIN, [1, 2, 3, 4], &[7; 72]);
+    let stranger = self::line("example.com/other", [1, 2, 3, 4], &[7; 64]);
+    let others = parse(&text, &[&witness, &line, &namesake, &stranger]);
+    assert_eq!(others.without_cosignatures(), plain.to_string());
+    // Two keys of the log, while it changes them: both are its own.
+    let second = self::line(ORIGIN, [1, 2, 3, 4], &[7; 64]);
+    let both = parse(&text, &[&line, &witness, &second]);
+    assert_eq!(
+        both.without_cosignatures(),
+        parse(&text, &[&line, &second]).to_string()
+    );
+}
