@@ -93,12 +93,11 @@ pub(super) fn run(command: &LogCommand, config: Option<&Path>) -> anyhow::Result
             organisation,
         };
         match command {
-            LogCommand::Keys(_) => Ok(()),
+            LogCommand::Keys(_) | LogCommand::Audit(_) => Ok(()),
             LogCommand::Checkpoint(arguments) => log.checkpoint(arguments).await,
             LogCommand::Prove(arguments) => log.prove(arguments).await,
             LogCommand::Consistency(arguments) => log.consistency(arguments).await,
             LogCommand::Export(arguments) => log.export(arguments, &installation).await,
-            LogCommand::Audit(_) => Ok(()),
         }
     })?;
     Ok(Verdict::Done)

@@ -15,7 +15,10 @@ use crate::audit::{
     ASKED, BroughtTimestamp, Cosignature, Failure, LogFiles, LogMemory, LogReport, Rule,
     TimestampRoots, cosigned, log_policy, reference, trust_from, verify_log,
 };
-use crate::log::{HashTile, MAX_BUNDLE, TILE_WIDTH, TileId, TileKind, read_entries, write_entries};
+use crate::log::{
+    AuditorPolicy, HashTile, MAX_BUNDLE, SignedCheckpoint, TILE_WIDTH, TileId, TileKind,
+    read_entries, write_entries,
+};
 
 /// More versions than an organisation makes.
 const MAX_ROOTS: usize = 1_000;
@@ -102,25 +105,12 @@ pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
         &mut |done| progress.show(done),
     );
     progress.clear();
-    let cosignatures = match asked.map(|asked| cosigned(&asked, &signed)).transpose() {
-        Ok(cosignatures) => {
-            // What the witnesses have not seen is not what the next log has to extend.
-            if let (Some(memory), Some(path)) = (memory, &request.state) {
-                remember(path, &memory)?;
-            }
-            cosignatures
-        }
-        Err((verdict, found)) => {
-            report.verdict = report.verdict.max(verdict);
-            report.failures.push(Failure {
-                seq: size,
-                rule: Rule::Witness,
-                expected: ASKED.to_owned(),
-                found: shown(&found),
-            });
-            Some(Vec::new())
-        }
-    };
+    let cosignatures = witnesses(asked.as_ref(), &signed, &mut report);
+    // What the witnesses have not seen is not what the next log has to extend.
+    if let (Some(memory), Some(path), Ok(_)) = (memory, &request.state, &cosignatures) {
+        remember(path, &memory)?;
+    }
+    let cosignatures = cosignatures.unwrap_or_else(|()| Some(Vec::new()));
     let held = Held {
         files: &files,
         trust: &trust,
@@ -134,6 +124,28 @@ pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
         checkpoint: reference(&trusted),
         timestamps,
     })
+}
+
+/// Who cosigned, of those that the policy asks for; a policy that is not met is a failure of the report.
+fn witnesses(
+    asked: Option<&AuditorPolicy>,
+    signed: &SignedCheckpoint,
+    report: &mut LogReport,
+) -> Result<Option<Vec<Cosignature>>, ()> {
+    let Some(asked) = asked else {
+        return Ok(None);
+    };
+    cosigned(asked, signed)
+        .map(Some)
+        .map_err(|(verdict, found)| {
+            report.verdict = report.verdict.max(verdict);
+            report.failures.push(Failure {
+                seq: signed.claimed().head().size(),
+                rule: Rule::Witness,
+                expected: ASKED.to_owned(),
+                found: shown(&found),
+            });
+        })
 }
 
 pub(super) fn roots(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, VerifyError> {

@@ -14,6 +14,7 @@ use super::log::log_round;
 use crate::anchor::{Anchor, AnchorError, AnchorKind, LogReader, Receipt};
 use crate::clock::Millis;
 use crate::config::BranchAnchor;
+use crate::id::ProjectId;
 use crate::incident::NoticeEvent;
 use crate::log::{ProofPlan, SignedCheckpoint, TileId, TreeHash};
 use crate::notify::Notification;
@@ -147,41 +148,40 @@ impl Rounds {
     /// # Errors
     /// The database does not answer.
     pub async fn round(&mut self, engine: &Engine) -> Result<(), StoreError> {
-        let anchoring = &engine.anchoring;
-        for shown in &anchoring.outside {
+        for shown in &engine.anchoring.outside {
             self.look(engine, shown.anchor.as_ref(), shown.every)
                 .await?;
         }
-        if let Some(settings) = &anchoring.branch
+        if let Some(settings) = &engine.anchoring.branch
             && let Some(project) = &settings.project
         {
-            let every = Duration::from_secs(settings.every_seconds.into());
-            let organisation = engine.keys.organisation();
-            match engine.store.within(organisation).project(project).await? {
-                Some(project) => match engine.connectors.of(&project).await {
-                    Ok(connector) => {
-                        let branch = Branch::new(engine, &project, connector.as_ref(), settings);
-                        self.look(engine, &branch, every).await?;
-                    }
-                    Err(reason) => {
-                        self.failed(
-                            engine,
-                            (AnchorKind::Branch, project.id.to_string()),
-                            &reason,
-                        )
-                        .await?;
-                    }
-                },
-                None => {
-                    let reason = format!(
-                        "anchor.branch.project names {project}, which is not registered; `caretaker project list` shows those that are"
-                    );
-                    self.failed(engine, (AnchorKind::Branch, project.to_string()), &reason)
-                        .await?;
-                }
-            }
+            self.branch(engine, settings, project).await?;
         }
         Ok(())
+    }
+
+    /// The same for the branch that holds the whole log.
+    async fn branch(
+        &mut self,
+        engine: &Engine,
+        settings: &BranchAnchor,
+        project: &ProjectId,
+    ) -> Result<(), StoreError> {
+        let key = (AnchorKind::Branch, project.to_string());
+        let scoped = engine.store.within(engine.keys.organisation());
+        let Some(project) = scoped.project(project).await? else {
+            let reason = format!(
+                "anchor.branch.project names {project}, which is not registered; `caretaker project list` shows those that are"
+            );
+            return self.failed(engine, key, &reason).await;
+        };
+        let connector = match engine.connectors.of(&project).await {
+            Ok(connector) => connector,
+            Err(reason) => return self.failed(engine, key, &reason).await,
+        };
+        let branch = Branch::new(engine, &project, connector.as_ref(), settings);
+        let every = Duration::from_secs(settings.every_seconds.into());
+        self.look(engine, &branch, every).await
     }
 
     async fn look(

@@ -18,10 +18,9 @@ pub(super) async fn look(configuration: &Configuration) -> Vec<Finding> {
 }
 
 async fn findings(configuration: &Configuration) -> Result<Vec<Finding>, StoreError> {
-    let store = match Store::open_existing(configuration.database.secret()).await {
-        Ok(store) => store,
-        // What is wrong with the database is said where that is looked at.
-        Err(_) => return Ok(Vec::new()),
+    // What is wrong with the database is said where that is looked at.
+    let Ok(store) = Store::open_existing(configuration.database.secret()).await else {
+        return Ok(Vec::new());
     };
     let Some(organisation) = store.organisation().await? else {
         return Ok(Vec::new());
