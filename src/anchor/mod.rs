@@ -64,7 +64,7 @@ pub struct Receipt {
 /// The log behind a checkpoint.
 #[async_trait]
 pub trait LogReader: Send + Sync {
-    /// The proof that the log of `new` leaves extends that of `old`; both at least 1 and within the checkpoint.
+    /// The proof that the log of `new` leaves extends that of `old`; both at least 1. An error where the log does not have so many.
     async fn consistency(&self, old: u64, new: u64) -> Result<Vec<TreeHash>, AnchorError>;
     /// A file of the log (C2SP tlog-tiles) within the checkpoint.
     async fn file(&self, tile: TileId) -> Result<Vec<u8>, AnchorError>;

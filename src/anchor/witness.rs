@@ -158,12 +158,10 @@ impl Asking<'_> {
         held: u64,
     ) -> Result<Receipt, AnchorError> {
         let size = self.size();
-        // Break it: ask on; a log that was cut is then taken for a bad moment
+        // Break it: take it for unanswered; a log that was cut is then a bad moment
         // (`anchor::witness::a_log_that_was_rolled_back_contradicts_its_witness`).
         if held > size {
-            return Err(self.contradiction(format!(
-                "the witness has cosigned {held} leaves, and this checkpoint has {size}"
-            )));
+            return Err(self.beyond(log, held).await);
         }
         let forked = || {
             let evidence = format!("the witness has cosigned another tree of {size} leaves");
@@ -183,13 +181,33 @@ impl Asking<'_> {
             // Break it: drop this; a second tree of one size is then taken for a race
             // (`anchor::witness::a_log_that_forks_contradicts_its_witness`).
             Reply::Holds(now) if now == held && held == size => Err(forked()),
-            Reply::Holds(now) if now > size => Err(self.contradiction(format!(
-                "the witness has cosigned {now} leaves, and this checkpoint has {size}"
-            ))),
+            Reply::Holds(now) if now > size => Err(self.beyond(log, now).await),
             Reply::Holds(now) => Err(self.unanswered(format!(
                 "the witness said that it holds {held} leaves, and then {now}"
             ))),
         }
+    }
+
+    /// The witness holds more leaves than this checkpoint has: the log was cut, or somebody showed it a later checkpoint meanwhile.
+    /// A log that was cut and has grown anew will contradict itself with its next checkpoint.
+    async fn beyond(&self, log: &dyn LogReader, held: u64) -> AnchorError {
+        let size = self.size();
+        // Break it: leave this out; two workers at once then look like a log that was cut
+        // (`anchor::witness::a_later_checkpoint_that_was_shown_meanwhile_is_no_contradiction`).
+        if log.consistency(size.max(1), held).await.is_ok() {
+            return self.unanswered(format!(
+                "the witness has cosigned {held} leaves, which the log has by now: a later checkpoint was shown meanwhile"
+            ));
+        }
+        // A log that cannot be read at all says nothing.
+        if size > 1
+            && let Err(unread) = log.consistency(1, size).await
+        {
+            return unread;
+        }
+        self.contradiction(format!(
+            "the witness has cosigned {held} leaves, and this checkpoint has {size}"
+        ))
     }
 
     async fn ask(&self, log: &dyn LogReader, old: u64) -> Result<Reply, AnchorError> {

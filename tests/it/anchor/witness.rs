@@ -23,6 +23,7 @@ use crate::witness::scene::{Place, cosigned, forked, served, step};
 struct Reader<'a> {
     stored: &'a Stored,
     asked: Mutex<Vec<(u64, u64)>>,
+    broken: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -30,6 +31,7 @@ impl<'a> Reader<'a> {
         Self {
             stored,
             asked: Mutex::default(),
+            broken: false,
         }
     }
 }
@@ -38,6 +40,12 @@ impl<'a> Reader<'a> {
 impl LogReader for Reader<'_> {
     async fn consistency(&self, old: u64, new: u64) -> Result<Vec<TreeHash>, AnchorError> {
         self.asked.lock().unwrap().push((old, new));
+        if self.broken || new > self.stored.frontier.size() {
+            return Err(AnchorError::Unanswered {
+                action: "reading the log".to_owned(),
+                reason: "no such hash".to_owned(),
+            });
+        }
         Ok(self.stored.consistency(old, new))
     }
 
@@ -151,15 +159,41 @@ async fn a_log_that_was_rolled_back_contradicts_its_witness() {
     let place = Place::new();
     let base = served(place.witness(), Limits::default()).await;
     let witness = at(&base, &place.key.to_string());
-    let stored = Stored::of(30);
-    let last = show(&witness, &stored, 20, None).await.unwrap();
+    let last = show(&witness, &Stored::of(20), 20, None).await.unwrap();
+    let cut = Stored::of(10);
     for last in [None, Some(&last)] {
-        let shown = show(&witness, &stored, 10, last).await;
+        let shown = show(&witness, &cut, 10, last).await;
         contradicts(
             shown,
             "the witness has cosigned 20 leaves, and this checkpoint has 10",
         );
     }
+    // Cut, and grown anew beyond what the witness has seen.
+    let anew = forked(10, 30);
+    let shown = show(&witness, &anew, 30, Some(&last)).await;
+    contradicts(shown, "the witness holds another history");
+}
+
+#[tokio::test]
+async fn a_later_checkpoint_that_was_shown_meanwhile_is_no_contradiction() {
+    let place = Place::new();
+    let base = served(place.witness(), Limits::default()).await;
+    let witness = at(&base, &place.key.to_string());
+    let stored = Stored::of(30);
+    let last = show(&witness, &stored, 20, None).await.unwrap();
+    for last in [None, Some(&last)] {
+        let error = show(&witness, &stored, 10, last).await.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        assert!(error.to_string().contains("shown meanwhile"), "{error}");
+    }
+    // A log that cannot be read proves nothing against itself.
+    let (checkpoint, cut) = (stored.checkpoint(10), Stored::of(10));
+    let reader = Reader {
+        broken: true,
+        ..Reader::of(&cut)
+    };
+    let error = witness.anchor(&checkpoint, &reader, None, NOW).await;
+    assert!(error.unwrap_err().is_transient());
 }
 
 /// A witness that answers what a test says; to each request in turn, the last answer to all that follow.
@@ -371,7 +405,7 @@ async fn a_witness_that_answers_anything_else_is_not_believed() {
     500 unanswered: showing the checkpoint of 9 leaves to the witness auditor at http://WITNESS: status 500 Internal Server Error
     503 unanswered: showing the checkpoint of 9 leaves to the witness auditor at http://WITNESS: status 503 Service Unavailable
     422 contradiction: showing the checkpoint of 9 leaves to the witness auditor at http://WITNESS: the witness holds another history, since the proof does not lead from there to here (no); the log or the anchor was changed, look before anything else is merged
-    409 contradiction: showing the checkpoint of 9 leaves to the witness auditor at http://WITNESS: the witness has cosigned 10 leaves, and this checkpoint has 9; the log or the anchor was changed, look before anything else is merged
+    409 unanswered: showing the checkpoint of 9 leaves to the witness auditor at http://WITNESS: the witness has cosigned 10 leaves, which the log has by now: a later checkpoint was shown meanwhile
     409 contradiction: showing the checkpoint of 9 leaves to the witness auditor at http://WITNESS: the witness has cosigned 9223372036854775807 leaves, and this checkpoint has 9; the log or the anchor was changed, look before anything else is merged
     ");
     // A body without end is left.
@@ -396,7 +430,8 @@ async fn a_size_that_keeps_changing_ends_after_the_second_question() {
     assert!(error.is_transient(), "{error}");
     assert_eq!(asked.lock().unwrap().len(), 2);
     let (base, asked) = answering([held("5\n"), held("12\n")]).await;
-    contradicts(show(&at(&base, &key), &stored, 9, None).await, "12 leaves");
+    let shown = show(&at(&base, &key), &Stored::of(9), 9, None).await;
+    contradicts(shown, "12 leaves");
     let bodies = asked.lock().unwrap().clone();
     assert!(
         bodies[0].starts_with(&format!("old 0\n\n{ORIGIN}\n9\n")),
