@@ -19,6 +19,7 @@ mod ledger;
 mod project;
 mod runtime;
 mod serve;
+mod signer;
 mod words;
 
 use std::io::Write as _;
@@ -72,6 +73,8 @@ enum Command {
     /// Show and verify signed ledgers.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
+    /// Sign for one role, and answer its worker at a Unix socket: so that the key is in no process that faces the network.
+    Signer(signer::SignerArguments),
     /// Watch, work and serve pages in one process, until interrupted.
     Serve,
     /// Watch and work, without pages; any number of these share one PostgreSQL.
@@ -120,6 +123,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::App(command) => app::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
+        Command::Signer(arguments) => signer::run(&arguments, config),
         Command::Serve => serve::run(serve::Parts::ALL, config),
         Command::Worker => serve::run(serve::Parts::WORKER, config),
         Command::Web => serve::run(serve::Parts::WEB, config),
@@ -130,7 +134,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
 /// Starts logging for the commands that run for long; the others print what they have to say. The demo tells its story itself.
 fn log(command: &Command) -> anyhow::Result<()> {
     let usual = match command {
-        Command::Serve | Command::Worker | Command::Web => LevelFilter::INFO,
+        Command::Serve | Command::Worker | Command::Web | Command::Signer(_) => LevelFilter::INFO,
         Command::Demo(_) => LevelFilter::WARN,
         _ => return Ok(()),
     };

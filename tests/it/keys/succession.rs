@@ -44,7 +44,7 @@ impl Home {
         succession.perform(wishes, &mut system_randomness, &passed)
     }
 
-    fn newest(&self) -> TrustRoot {
+    pub(super) fn newest(&self) -> TrustRoot {
         trust_history(&self.configuration())
             .unwrap()
             .newest()
@@ -82,14 +82,25 @@ fn revoke(keyid: &KeyId, compromised_since: Option<Millis>) -> Wish {
 }
 
 /// A statement of the executor as it is drafted: under the trust root in force, at a moment.
-fn drafted(trust: &TrustRoot, occurred_at: Millis, detail: &str) -> Vec<u8> {
+pub(super) fn drafted(trust: &TrustRoot, occurred_at: Millis, detail: &str) -> Vec<u8> {
+    drafted_at(trust, occurred_at, detail, 0, None)
+}
+
+/// The same at a place of the chain.
+pub(super) fn drafted_at(
+    trust: &TrustRoot,
+    occurred_at: Millis,
+    detail: &str,
+    seq: u64,
+    prev: Option<Sha256Digest>,
+) -> Vec<u8> {
     let text = |text: &str| Text::new(text).unwrap();
     let gap = Gap {
         event: EventBlock {
-            id: EventId::new(occurred_at, [1; 10]),
+            id: EventId::new(occurred_at, [u8::try_from(seq).unwrap() + 1; 10]),
             incident: IncidentId::new(NOW, [2; 10]),
-            seq: 0,
-            prev: None,
+            seq,
+            prev: prev.map(Into::into),
             project: Project {
                 uri: text("https://github.example/octo/widget"),
                 repository_id: Label::new("7").unwrap(),
