@@ -14,6 +14,7 @@ pub mod approve;
 pub mod attest;
 pub mod execute;
 pub mod gate;
+pub mod log;
 pub mod provenance;
 pub mod reconcile;
 
@@ -60,5 +61,6 @@ pub mod cli;
 pub mod forge;
 #[cfg(feature = "full")]
 pub mod telemetry;
+pub mod verifier;
 #[cfg(feature = "full")]
 pub mod web;

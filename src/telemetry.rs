@@ -114,7 +114,8 @@ impl Logging {
             LogFormat::Text => layer.with_writer(Printable(writer)).boxed(),
             LogFormat::Json => layer.json().with_writer(writer).boxed(),
         };
-        // Break it: give libraries our own level; at trace they write whole requests, tokens included.
+        // Break it: give libraries our own level; at trace they write whole requests, tokens included
+        // (`serve::logging::libraries_never_tell_more_than_warnings`).
         let filter = Targets::new()
             .with_target(OURS, self.level)
             .with_default(self.level.min(LevelFilter::WARN));
@@ -149,7 +150,8 @@ impl<W: io::Write> io::Write for PrintableLine<W> {
         for character in text.strip_suffix('\n').unwrap_or(&text).chars() {
             match character {
                 '\'' | '"' | '\\' => line.push(character),
-                // Break it: push it as it is; a name with a line break in it then writes events of its own.
+                // Break it: push it as it is; a name with a line break in it then writes events of its own
+                // (`serve::logging::foreign_text_stays_one_printable_line`).
                 _ => line.extend(character.escape_debug()),
             }
         }

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Sha256Digest;
 
-/// A digest as statements write it: `{"sha256": "…"}`. The digest of a *signed* document is that of its
-/// pre-authentication encoding ([`super::dsse::pae`]), so that no second spelling of its JSON has another name.
+/// A digest as statements write it: `{"sha256": "…"}`. The digest of a *signed* document is that of its pre-authentication
+/// encoding (DSSE), so that no second spelling of its JSON has another name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DigestRef {
     /// The digest.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A signing role of the ledger. Each has a key of its own, and a predicate type is valid under one role only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Signs what the agent proposes and what its proposal rests on.

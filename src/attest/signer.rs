@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 
 use super::dsse::{Envelope, EnvelopeError, IN_TOTO, pae};
+use super::export::Export;
 use super::keys::{KeyFile, KeyFileError, KeyId, PublicKey, SecretKey};
 use super::role::{PredicateType, Role};
 use super::statement::{Event, Statement, StatementError};
@@ -35,6 +36,14 @@ pub enum SignError {
         role: Role,
         /// The kind of statement.
         kind: PredicateType,
+    },
+    /// An export of what another role said.
+    #[error("the {role} signer refuses an export of what the {whose} said")]
+    ExportRole {
+        /// The signer's role.
+        role: Role,
+        /// Whose word it is.
+        whose: Role,
     },
     /// Not the fixed serialisation.
     #[error(
@@ -178,6 +187,14 @@ pub trait Signer: fmt::Debug + Send + Sync {
         let _ = before;
         self.sign(statement)
     }
+
+    /// Signs an export of a verified chain. A signer that does not do so says that it cannot be reached for it.
+    fn sign_export(&self, _export: &Export) -> Result<Envelope, SignError> {
+        Err(SignError::Unreachable {
+            role: self.role(),
+            reason: "it signs no exports; export without signatures".to_owned(),
+        })
+    }
 }
 
 /// The notary of a role, in this process; its key may be elsewhere.
@@ -220,6 +237,18 @@ impl FileSigner {
             keyid,
             memory,
         }
+    }
+
+    fn seal(&self, bytes: &[u8]) -> Result<Envelope, SignError> {
+        let role = self.role;
+        let failed = |error| SignError::Envelope { role, error };
+        let signature = self.key.sign_raw(&pae(IN_TOTO, bytes));
+        let signature = signature.map_err(|reason| SignError::Unreachable { role, reason })?;
+        let signed = Envelope::signed(IN_TOTO, bytes, self.keyid.clone(), signature);
+        let envelope = signed.map_err(failed)?;
+        // A fault while signing can give away the key; a signature that does not verify never leaves.
+        envelope.verify(IN_TOTO, &self.public).map_err(failed)?;
+        Ok(envelope)
     }
 
     /// Remembers that `bytes` have the event's position, unless others have it.
@@ -269,13 +298,18 @@ impl Signer for FileSigner {
         if let Some(event) = statement.as_event() {
             self.take_position(event, bytes)?;
         }
-        let failed = |error| SignError::Envelope { role, error };
-        let signature = self.key.sign_raw(&pae(IN_TOTO, bytes));
-        let signature = signature.map_err(|reason| SignError::Unreachable { role, reason })?;
-        let signed = Envelope::signed(IN_TOTO, bytes, self.keyid.clone(), signature);
-        let envelope = signed.map_err(failed)?;
-        // A fault while signing can give away the key; a signature that does not verify never leaves.
-        envelope.verify(IN_TOTO, &self.public).map_err(failed)?;
-        Ok(envelope)
+        self.seal(bytes)
+    }
+
+    fn sign_export(&self, export: &Export) -> Result<Envelope, SignError> {
+        let role = self.role;
+        // Break it: leave this out; `attest::exports::an_export_is_signed_by_the_role_whose_word_it_is` then fails.
+        if export.role() != role {
+            return Err(SignError::ExportRole {
+                role,
+                whose: export.role(),
+            });
+        }
+        self.seal(export.statement())
     }
 }

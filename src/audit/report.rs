@@ -4,8 +4,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::attest::Event;
 use crate::attest::chain::{self, ChainReport, EventReport, Verdict};
-use crate::attest::predicate::CheckpointRef;
+use crate::attest::predicate::{CheckpointRef, GapReason};
+use crate::attest::text::shown;
 
 /// What a failure is against: a rule of the chain, or one of how it is stored. The words are part of the output's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +22,14 @@ pub enum Rule {
     Drafts,
     /// The incident's stage rests on what is signed.
     Stage,
+    /// What events name as evidence is kept and is what its digest says, or a gap says that it is gone.
+    Evidence,
+    /// Every event is a leaf of the organisation's log.
+    Log,
+    /// The log is the one that was seen before.
+    Checkpoint,
+    /// A bundle holds what a bundle holds.
+    Bundle,
 }
 
 impl Rule {
@@ -31,6 +41,10 @@ impl Rule {
             Self::Record => "record",
             Self::Drafts => "drafts",
             Self::Stage => "stage",
+            Self::Evidence => "evidence",
+            Self::Log => "log",
+            Self::Checkpoint => "checkpoint",
+            Self::Bundle => "bundle",
         }
     }
 }
@@ -92,6 +106,24 @@ pub struct Report {
 }
 
 impl Report {
+    /// What authentic gaps admit to be gone: the gap's position and a line for people.
+    pub fn admissions(&self) -> Vec<(u64, String)> {
+        let gaps = self.events.iter().filter_map(|event| match &event.event {
+            Some(Event::Gap(gap)) => Some((event.seq, gap)),
+            _ => None,
+        });
+        gaps.map(|(seq, gap)| {
+            let why = match gap.reason {
+                Some(GapReason::Retention) => "deleted after their time",
+                Some(GapReason::Lost) | None => "lost",
+            };
+            let count = gap.evidence.len();
+            let line = format!("{count} documents {why} ({})", shown(gap.detail.as_str()));
+            (seq, line)
+        })
+        .collect()
+    }
+
     /// Adds a failure about the row at `position`.
     pub(super) fn fail_row(
         &mut self,
@@ -100,13 +132,25 @@ impl Report {
         expected: String,
         found: String,
     ) {
+        self.fail_event(position, Verdict::Invalid, rule, expected, found);
+    }
+
+    /// Adds a failure about what the event at `position` says.
+    pub(super) fn fail_event(
+        &mut self,
+        position: usize,
+        verdict: Verdict,
+        rule: Rule,
+        expected: String,
+        found: String,
+    ) {
         if let Some(event) = self.events.get_mut(position) {
-            event.verdict = Verdict::Invalid;
+            event.verdict = event.verdict.max(verdict).max(Verdict::CannotVerify);
             event
                 .reason
                 .get_or_insert_with(|| format!("{rule}: expected {expected}, found {found}"));
         }
-        self.fail(position as u64, Verdict::Invalid, rule, expected, found);
+        self.fail(position as u64, verdict, rule, expected, found);
     }
 
     /// Adds a failure about the whole ledger.

@@ -1,6 +1,6 @@
 //! What the store holds of one incident's ledger.
 
-use super::LedgerRow;
+use super::{KeptEvidence, LedgerRow};
 use crate::attest::Expectation;
 use crate::attest::chain::Head;
 use crate::attest::predicate::Project;
@@ -32,6 +32,8 @@ pub struct StoredLedger {
     pub stage: Stage,
     /// Statements drafted, signed or not.
     pub drafted: u64,
+    /// What the evidence store holds of what the events name.
+    pub evidence: KeptEvidence,
 }
 
 impl StoredLedger {

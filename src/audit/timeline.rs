@@ -294,6 +294,8 @@ fn ended(fact: &Fact) -> String {
         Fact::Recovered { run_id, .. } => format!("run {run_id} of the same job succeeded"),
         Fact::Closed { reason, detail } => format!("closed ({}): {detail}", reason.as_str()),
         Fact::CleanedUp => "pull request closed, branch deleted".to_owned(),
+        Fact::EvidenceDue => "evidence kept as long as it is to be kept".to_owned(),
+        Fact::EvidenceLetGo { documents } => format!("{documents} documents of evidence let go"),
         // Worded above. Named one by one, so that a new kind of fact cannot be left without words.
         Fact::Reproduced(_)
         | Fact::RerunAsked { .. }

@@ -1,5 +1,6 @@
 //! The check of a ledger as it is stored.
 
+use super::evidence;
 use super::fit::misfit;
 use super::report::{Report, Rule};
 use super::{LedgerRow, StoredLedger};
@@ -8,7 +9,8 @@ use crate::attest::{Event, TrustHistory, verify_chain};
 use crate::incident::Stage;
 
 /// Verifies one incident's ledger as it is stored: the chain of its envelopes, every column of every row, the record of
-/// its end, and that the incident's stage rests on what is signed. Keeps nothing, caches nothing, never panics.
+/// its end, that the incident's stage rests on what is signed, and that the evidence that events name is there. Keeps
+/// nothing, caches nothing, never panics.
 pub fn verify(trust: &TrustHistory, ledger: &StoredLedger) -> Report {
     let mut report = Report::from(verify_chain(
         trust,
@@ -21,6 +23,7 @@ pub fn verify(trust: &TrustHistory, ledger: &StoredLedger) -> Report {
     check_record(&mut report, ledger);
     check_drafts(&mut report, ledger);
     check_stage(&mut report, ledger);
+    evidence::check(&mut report, trust, &ledger.evidence);
     report
 }
 
@@ -102,7 +105,12 @@ fn check_drafts(report: &mut Report, ledger: &StoredLedger) {
         );
     } else if appended < drafted && ledger.stage.is_final() {
         // An incident is resolved only once everything is signed; others end first and are signed then.
-        let verdict = if ledger.stage == Stage::Resolved {
+        // After a merge only gaps are drafted: they wait for their signatures like what others end with.
+        let merged = report
+            .events
+            .iter()
+            .any(|event| matches!(&event.event, Some(Event::Execution(one)) if one.by_us));
+        let verdict = if ledger.stage == Stage::Resolved && !merged {
             Verdict::Invalid
         } else {
             Verdict::CannotVerify

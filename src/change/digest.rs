@@ -18,6 +18,11 @@ impl Sha256Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Takes 32 bytes that are a digest.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The raw bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

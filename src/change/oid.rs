@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a repository names its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectFormat {
     /// 20 bytes.

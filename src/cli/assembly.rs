@@ -17,7 +17,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adapter, Configuration, Notifier, SandboxMode};
 use crate::connector::Connector;
 use crate::hook::HookKey;
-use crate::id::OrganisationId;
+use crate::id::{OrganisationId, ProjectId};
 use crate::notify::{Notifiers, Webhook};
 use crate::onboard::draft_digest;
 use crate::probe::{AddressRules, HttpProbe, Probe, SystemLookup};
@@ -98,6 +98,7 @@ pub(super) async fn engine(
             launcher,
             public_url: public_url.trim_end_matches('/').to_owned(),
             link_ttl: Duration::from_secs(configuration.approvals.link_ttl_seconds.into()),
+            evidence_days: configuration.evidence.keep_days,
             lease: LEASE,
             tests: Limits::default(),
             author: Identity {
@@ -198,8 +199,9 @@ pub(super) fn health(
     ))
 }
 
-/// Connectors by the project's draft and its sealed credential: a project that is another in any way gets another.
-type Made = BTreeMap<(Sha256Digest, Sha256Digest), Arc<dyn Connector>>;
+/// The connector of each project, with the draft and the sealed credential that it was made from: a project that is another in any
+/// way gets another.
+type Made = BTreeMap<ProjectId, ((Sha256Digest, Sha256Digest), Arc<dyn Connector>)>;
 
 /// Makes GitHub connectors from stored credentials.
 pub(super) struct GithubConnectors {
@@ -232,15 +234,17 @@ impl Connectors for GithubConnectors {
         })?;
         // Computed from the row as it is now, whatever digest stands there: rules and owner count only as they were confirmed.
         let draft = draft_digest(project);
-        let key = (draft, Sha256Digest::of(&sealed));
+        let from = (draft, Sha256Digest::of(&sealed));
         let lock = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = lock().get(&key) {
+        if let Some((known, made)) = lock().get(&project.id)
+            && *known == from
+        {
             return Ok(Arc::clone(made));
         }
         let credential = self.keys.credentials().open(&project.id, &draft, &sealed);
         let credential = credential.map_err(|error| error.to_string())?;
         let connector = self.hosting.connector_of(project, credential)?;
-        lock().insert(key, Arc::clone(&connector));
+        lock().insert(project.id.clone(), (from, Arc::clone(&connector)));
         Ok(connector)
     }
 }

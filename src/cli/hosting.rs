@@ -109,7 +109,7 @@ impl Hosting {
             (_, Some(Ok((_, tokens)))) => Some(tokens),
             _ => None,
         };
-        token_source(read.text(), app, target).map_err(|error| error.to_string())
+        token_source(read, app, target).map_err(|error| error.to_string())
     }
 
     /// The credential of a repository: the token in this environment variable, or else the configured App's installation there.
@@ -177,7 +177,25 @@ pub(super) fn app_interface(installation: &Installation) -> anyhow::Result<Optio
     Ok(Some(interface))
 }
 
+/// Whether this is the name of an environment variable, and not a token that was given in its place.
+fn is_name(variable: &str) -> bool {
+    let starts = |prefix: &&str| variable.starts_with(prefix);
+    let token = ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"];
+    let mut letters = variable.chars();
+    let first = letters.next();
+    first.is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        && variable.len() <= 100
+        && !token.iter().any(starts)
+}
+
 fn token(installation: &Installation, variable: &str) -> anyhow::Result<SecretString> {
+    // Break it: leave this out; a token that was given in place of a name is then printed
+    // (`onboard::command::wrong_words_are_told_apart_from_what_cannot_be_done`).
+    anyhow::ensure!(
+        is_name(variable),
+        "looking for the token: what --token-env was given is not the name of an environment variable; name the variable that holds the token, not the token (and if it was one, replace it: it is in the history of your shell)"
+    );
     let value = installation.environment.value(variable);
     let value = value.with_context(|| {
         format!(

@@ -1,5 +1,8 @@
 //! `caretaker ledger`.
 
+mod export;
+mod statements;
+
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -20,22 +23,38 @@ pub(super) enum LedgerCommand {
     Show(ShowIncident),
     /// Verify an incident's ledger as it is stored now. Exit code 0 valid, 1 invalid, 3 cannot tell.
     Verify(ShowIncident),
+    /// Write an incident's ledger with everything that a stranger needs to verify it: `caretaker verify FILE` then needs nothing
+    /// but the trust root.
+    Export(export::ExportArguments),
+    /// Write what an incident's ledger says as SLSA verification summaries and gittuf reference authorizations, one file each.
+    ExportStatements(statements::ExportStatements),
 }
 
 pub(super) fn run(command: &LedgerCommand, config: Option<&Path>) -> anyhow::Result<Verdict> {
     let installation = Installation::load(config)?;
-    let (LedgerCommand::Show(arguments) | LedgerCommand::Verify(arguments)) = command;
+    let arguments = match command {
+        LedgerCommand::Export(arguments) => return export::run(arguments, &installation),
+        LedgerCommand::ExportStatements(arguments) => {
+            return statements::run(&installation, arguments);
+        }
+        LedgerCommand::Show(arguments) | LedgerCommand::Verify(arguments) => arguments,
+    };
     let (ledger, report) = block_on(read(&installation, &arguments.incident))?;
     match command {
         LedgerCommand::Show(_) if arguments.json => print(&shown(&ledger, &report))?,
-        LedgerCommand::Verify(_) if arguments.json => print(&serde_json::to_string(&report)?)?,
+        _ if arguments.json => print(&serde_json::to_string(&report)?)?,
         _ => print(&table(&ledger, &report))?,
     }
-    Ok(match report.verdict {
+    Ok(outcome(report.verdict))
+}
+
+/// The exit code of a verdict.
+const fn outcome(verdict: Validity) -> Verdict {
+    match verdict {
         Validity::Valid => Verdict::Done,
         Validity::Invalid => Verdict::Refused,
         Validity::CannotVerify => Verdict::CannotTell,
-    })
+    }
 }
 
 /// The ledger as stored, and what verification says of it just now.
@@ -75,6 +94,9 @@ pub(super) fn table(ledger: &StoredLedger, report: &Report) -> String {
             "event {}: {}: expected {}, found {}",
             failure.seq, failure.rule, failure.expected, failure.found
         ));
+    }
+    for (seq, admission) in report.admissions() {
+        lines.push(format!("event {seq}: {admission}"));
     }
     lines.push(format!("ledger: {}", report.verdict.name()));
     lines.join("\n")

@@ -9,6 +9,7 @@ mod assembly;
 mod change;
 mod demo;
 mod doctor;
+mod files;
 mod forge;
 mod gate;
 mod hosting;
@@ -16,10 +17,12 @@ mod incident;
 mod installation;
 mod keys;
 mod ledger;
+mod log;
 mod project;
 mod runtime;
 mod serve;
 mod signer;
+mod verify;
 mod words;
 
 use std::io::Write as _;
@@ -75,6 +78,12 @@ enum Command {
     Ledger(ledger::LedgerCommand),
     /// Sign for one role, and answer its worker at a Unix socket: so that the key is in no process that faces the network.
     Signer(signer::SignerArguments),
+    /// The organisation's log: checkpoints, proofs, and all of it as files.
+    #[command(subcommand)]
+    Log(log::LogCommand),
+    /// Verify what `ledger export` or `log export` wrote, offline: no configuration, no database, no network. Exit code 0 valid, 1 invalid,
+    /// 3 cannot tell.
+    Verify(verify::VerifyArguments),
     /// Watch, work and serve pages in one process, until interrupted.
     Serve,
     /// Watch and work, without pages; any number of these share one PostgreSQL.
@@ -100,7 +109,7 @@ enum Verdict {
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let config = arguments.config.as_deref();
-    match log(&arguments.command).and_then(|()| perform(arguments.command, config)) {
+    match start_logging(&arguments.command).and_then(|()| perform(arguments.command, config)) {
         Ok(Verdict::Done) => ExitCode::SUCCESS,
         Ok(Verdict::Refused) => ExitCode::from(1),
         Ok(Verdict::CannotTell) => ExitCode::from(3),
@@ -124,6 +133,8 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
         Command::Signer(arguments) => signer::run(&arguments, config),
+        Command::Log(command) => log::run(&command, config),
+        Command::Verify(arguments) => verify::run(arguments),
         Command::Serve => serve::run(serve::Parts::ALL, config),
         Command::Worker => serve::run(serve::Parts::WORKER, config),
         Command::Web => serve::run(serve::Parts::WEB, config),
@@ -132,7 +143,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
 }
 
 /// Starts logging for the commands that run for long; the others print what they have to say. The demo tells its story itself.
-fn log(command: &Command) -> anyhow::Result<()> {
+fn start_logging(command: &Command) -> anyhow::Result<()> {
     let usual = match command {
         Command::Serve | Command::Worker | Command::Web | Command::Signer(_) => LevelFilter::INFO,
         Command::Demo(_) => LevelFilter::WARN,

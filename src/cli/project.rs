@@ -6,8 +6,6 @@ mod show;
 mod watching;
 mod when;
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -21,7 +19,8 @@ use super::{Verdict, assembly, print};
 use crate::approve::Principal;
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
-use crate::config::{MAXIMUM_FILE_BYTES, PollSchedule};
+use crate::clock::{Clock as _, SystemClock};
+use crate::config::{PollSchedule, read_file};
 use crate::id::{Entropy, ProjectId};
 use crate::onboard::{self, Office, Registered, Registration};
 use crate::signer::{CredentialSeal, system_randomness, trust_history};
@@ -193,6 +192,12 @@ async fn register(
     installation: &Installation,
     arguments: &RegisterArguments,
 ) -> anyhow::Result<Registered> {
+    // Break it: leave this out; a project is then registered that is never looked at
+    // (`onboard::command::wrong_words_are_told_apart_from_what_cannot_be_done`).
+    if let Some(schedule) = &arguments.schedule {
+        let comes = schedule.comes_after(SystemClock.now());
+        comes.context("reading --schedule")?;
+    }
     let configuration = &installation.configuration;
     let (hosting, mut recorder) = Hosting::of(installation);
     let variable = arguments.token_env.as_deref();
@@ -200,12 +205,12 @@ async fn register(
     let token = token.await?;
     let owner = owner(installation, arguments.owner.as_deref())?;
     let (rules, rules_file) = match &arguments.rules {
-        Some(path) => (read(path, "rules")?, path.display().to_string()),
+        Some(path) => (read_file(path, "rules")?, path.display().to_string()),
         None => (STARTER_RULES.into(), STARTER_NAME.to_owned()),
     };
     let checks = health::given(configuration, arguments)?;
     let intent = match &arguments.intent {
-        Some(path) => String::from_utf8(read(path, "intent")?).with_context(|| {
+        Some(path) => String::from_utf8(read_file(path, "intent")?).with_context(|| {
             format!(
                 "reading the intent document {}: it is not UTF-8",
                 path.display()
@@ -263,24 +268,6 @@ fn owner(installation: &Installation, given: Option<&str>) -> anyhow::Result<Pri
     installation
         .current_user()
         .context("the owner of the project; name another one with --owner")
-}
-
-/// An ordinary file that is not longer than such files are.
-fn read(path: &Path, what: &str) -> anyhow::Result<Vec<u8>> {
-    let reading = || format!("reading the {what} file {}", path.display());
-    let file = File::open(path).with_context(reading)?;
-    let ordinary = file.metadata().with_context(reading)?.is_file();
-    anyhow::ensure!(ordinary, "{}: it is no ordinary file", reading());
-    let mut bytes = Vec::new();
-    file.take(MAXIMUM_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .with_context(reading)?;
-    anyhow::ensure!(
-        bytes.len() as u64 <= MAXIMUM_FILE_BYTES,
-        "{}: it is longer than {MAXIMUM_FILE_BYTES} bytes",
-        reading()
-    );
-    Ok(bytes)
 }
 
 fn print_registered(registered: &Registered, as_json: bool) -> anyhow::Result<()> {

@@ -54,7 +54,8 @@ pub(super) fn run(parts: Parts, config: Option<&Path>) -> anyhow::Result<Verdict
         if parts.work {
             start(&mut running, parts, &installation).await?;
         } else {
-            // Break it: open the keys here too; whoever gets into the process that faces people can then sign.
+            // Break it: open the keys here too; whoever gets into the process that faces people can then sign
+            // (`serve::logging::pages_alone_need_no_secret_that_signs`).
             let history = trust_history(&installation.configuration)?;
             let organisation = assembly::organisation(&history)?;
             let store = assembly::open_store(&installation.configuration, &organisation).await?;
@@ -227,6 +228,11 @@ impl Running {
                 Ok(())
             });
         }
+        let (logging, log_stop) = (Arc::clone(engine), self.stop.clone());
+        self.tasks.spawn(async move {
+            worker::keep_log(logging, log_stop).await;
+            Ok(())
+        });
         let connectors = Arc::clone(&engine.connectors);
         let (store, poll) = (engine.store.clone(), configuration.poll.clone());
         let health_stop = self.stop.clone();

@@ -1,6 +1,6 @@
 //! `caretaker signer`.
 
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct SignerArguments {
     /// The role: proposer, policy, approver or executor.
     #[arg(long, value_parser = role)]
     role: Role,
-    /// The Unix socket to answer at; a socket that a former process left there is replaced.
+    /// The Unix socket to answer at; one that a former process of this user left there is replaced.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
     /// The number of a user whose processes may ask, else this user alone; may be given more than once.
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &SignerArguments, config: Option<&Path>) -> anyhow:
     let installation = Installation::load(config)?;
     let mut users = arguments.users.clone();
     if users.is_empty() {
-        users.push(rustix::process::getuid().as_raw());
+        users.push(rustix::process::geteuid().as_raw());
     }
     let others = !arguments.users.is_empty();
     block_on(async {
@@ -69,7 +69,17 @@ fn listen(socket: &Path, others: bool) -> anyhow::Result<tokio::net::UnixListene
             "listening at {}: there is something that is no socket; name another path",
             socket.display()
         );
+        let own = rustix::process::geteuid().as_raw();
+        // Break it: leave this out; `keys::sockets::a_socket_of_somebody_else_or_in_use_is_left_alone` fails where it runs as root, whom the
+        // kernel lets replace it.
+        anyhow::ensure!(
+            found.uid() == own,
+            "listening at {}: the socket there belongs to user {}, and this is user {own}; see who left it there, or name another path",
+            socket.display(),
+            found.uid()
+        );
         let answered = std::os::unix::net::UnixStream::connect(socket).is_ok();
+        // Break it: leave this out; `keys::sockets::a_socket_of_somebody_else_or_in_use_is_left_alone` fails.
         anyhow::ensure!(
             !answered,
             "listening at {}: another process answers there already",

@@ -34,6 +34,7 @@ pub(super) struct Document {
     pub(super) sandbox: Sandbox,
     pub(super) security: Security,
     pub(super) approvals: Approvals,
+    pub(super) evidence: Evidence,
     pub(super) identity: Identity,
     pub(super) notify: Vec<Notifier>,
     pub(super) anchor: Opaque,
@@ -226,6 +227,17 @@ impl Default for Approvals {
     }
 }
 
+/// How long evidence is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Evidence {
+    /// Days after an incident ended; without them for ever.
+    pub keep_days: Option<u32>,
+}
+
+/// Longest time that evidence is kept by number: a hundred years.
+const LONGEST_DAYS: u32 = 36_525;
+
 /// Longest validity of an approval link: thirty days.
 const LONGEST_LINK_SECONDS: u32 = 30 * 24 * 60 * 60;
 
@@ -274,7 +286,8 @@ pub enum Notifier {
 
 /// What single values cannot tell.
 pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
-    // Break it: answer `Ok(())` at once; whoever finds the port can then open pages whose only guard is the link.
+    // Break it: answer `Ok(())` at once; whoever finds the port can then open pages whose only guard is the link
+    // (`config::keys_that_contradict_each_other_are_refused`).
     if !document.server.listen.is_loopback() && document.identity.require == IdentityMethod::Link {
         let problem = "is reachable from other machines, while approval links are the only proof of identity; \
              listen on 127.0.0.1, behind a proxy that authenticates";
@@ -312,6 +325,16 @@ pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
         .find(|(_, found, most)| *found == 0 || found > most)
     {
         return Err((key, format!("{found} is not between 1 and {most}")));
+    }
+    if document
+        .evidence
+        .keep_days
+        .is_some_and(|days| days == 0 || days > LONGEST_DAYS)
+    {
+        return Err((
+            "evidence.keep_days",
+            format!("not between 1 and {LONGEST_DAYS}; leave it out to keep evidence for ever"),
+        ));
     }
     if document.approvals.timeout_seconds == 0 {
         return Err((

@@ -27,7 +27,9 @@ pub use address::{AddressError, ListenAddress, ServiceUrl, WebhookUrl};
 pub use agent::{Adapter, Agent};
 pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
-pub use document::{Approvals, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode};
+pub use document::{
+    Approvals, Evidence, Identity, IdentityMethod, Notifier, Poll, Sandbox, SandboxMode,
+};
 pub use environment::{Environment, EnvironmentError};
 pub use health::{
     CheckMethod, CommitSource, Expectation, Health, HealthAddresses, HealthCheck, HealthError,
@@ -38,7 +40,7 @@ pub use keys::{KeySecret, Keys, SignerPlace};
 pub use rules_file::{RulesFileError, read_rules, rules_from_yaml};
 pub use schedule::{PollSchedule, ScheduleError};
 pub use secret::{SecretError, SecretSource};
-pub use source::{MAXIMUM_FILE_BYTES, SourceError};
+pub use source::{MAXIMUM_FILE_BYTES, SourceError, read as read_file};
 pub use yaml::{YamlError, yaml_value};
 
 use document::Document;
@@ -126,6 +128,8 @@ pub struct Configuration {
     pub sandbox: Sandbox,
     /// Approvals.
     pub approvals: Approvals,
+    /// How long evidence is kept.
+    pub evidence: Evidence,
     /// Who is told.
     pub notify: Vec<Notifier>,
     /// How an approver proves who they are.
@@ -209,6 +213,7 @@ impl Configuration {
             },
             sandbox: document.sandbox,
             approvals: document.approvals,
+            evidence: document.evidence,
             notify: document.notify,
             identity: document.identity,
         })

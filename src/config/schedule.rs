@@ -22,6 +22,11 @@ pub enum ScheduleError {
     /// Such as the thirtieth of February.
     #[error("this schedule never comes; check its day and month")]
     Never,
+    /// Its years lie in the past, or too far ahead.
+    #[error(
+        "this schedule does not come within eight years; check its year, or leave the year out"
+    )]
+    Past,
 }
 
 /// A schedule: seconds, minutes, hours, day of month, month, day of week (all must fit), and optionally the year; UTC.
@@ -69,6 +74,15 @@ impl PollSchedule {
             earliest = (0, 0, 0);
         }
         None
+    }
+
+    /// Whether it comes at all after `now`.
+    ///
+    /// # Errors
+    /// [`ScheduleError::Past`].
+    pub fn comes_after(&self, now: Millis) -> Result<(), ScheduleError> {
+        let next = self.next_after(now);
+        next.map(|_| ()).ok_or(ScheduleError::Past)
     }
 
     fn includes(&self, day: Date) -> bool {

@@ -42,8 +42,11 @@ pub enum SourceError {
     },
 }
 
-/// Reads a file that must be there.
-pub(super) fn read(path: &Path, what: &'static str) -> Result<Vec<u8>, SourceError> {
+/// Reads a file that must be there; `what` names it in messages.
+///
+/// # Errors
+/// It cannot be read, is no ordinary file (which is asked before it is opened), or is larger than [`MAXIMUM_FILE_BYTES`].
+pub fn read(path: &Path, what: &'static str) -> Result<Vec<u8>, SourceError> {
     let shown = || path.display().to_string();
     let unreadable = |cause| SourceError::Unreadable {
         what,

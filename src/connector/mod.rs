@@ -15,7 +15,7 @@ use crate::execute::{MergeAnswer, MergeOrder};
 use crate::reconcile::{LandedView, LiveView};
 
 /// Why a call to the provider gave no answer. Retries and waits are the worker's business, never the connector's.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectorError {
     /// Nothing answered, the answer broke off, or the deadline passed. Whether a change took effect is unknown.
     #[error("{action} at {address}: {reason}")]
@@ -62,6 +62,14 @@ pub enum ConnectorError {
         action: String,
         /// What was asked for.
         address: String,
+    },
+    /// There is no token for the call: the App or its installation is not as it has to be. It was not sent.
+    #[error("{reason}; {mend}")]
+    NoToken {
+        /// What was being done, and what is in the way.
+        reason: String,
+        /// What a person does about it.
+        mend: &'static str,
     },
     /// The provider answered, and the answer is a refusal or makes no sense.
     #[error("{action}: {reason}")]
@@ -113,7 +121,7 @@ pub struct GitRemote {
     pub token: Option<SecretString>,
 }
 
-/// One completed run of a workflow, or one of its jobs, as observed.
+/// One run of a workflow, under way or completed, as observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunView {
     /// Provider's number of the run.
@@ -136,6 +144,8 @@ pub struct RunView {
     pub status: String,
     /// The provider's word; unknown words are kept.
     pub conclusion: Option<String>,
+    /// When the run was made, whatever attempt it is at.
+    pub made_at: Option<Millis>,
     /// When this attempt began.
     pub started_at: Option<Millis>,
     /// When it last changed: for a completed run, when it completed.
@@ -149,8 +159,6 @@ pub struct RunView {
 pub struct RunsPage {
     /// Newest first; empty is the end.
     pub runs: Arc<[RunView]>,
-    /// The provider says that nothing has changed since this page was last read.
-    pub unchanged: bool,
     /// Runs on this page that cannot be judged, each in words, with its number where it has one; at most ten.
     pub left_out: Arc<[String]>,
 }
@@ -198,6 +206,11 @@ pub enum Condition {
 }
 
 impl Condition {
+    /// Whether it may end without anyone doing anything.
+    pub const fn passes_by_itself(self) -> bool {
+        matches!(self, Self::Limited | Self::Unreachable | Self::Failing)
+    }
+
     /// The word used in tables, pages and JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -218,13 +231,15 @@ impl Condition {
 
 /// What calls to the provider have cost so far, and what is left. Counts are since this process began.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Usage {
     /// Requests sent for this repository.
     pub requests: u64,
+    /// Those of them that looked whether anything happened, and what; the others belong to a proposal or a merge.
+    pub watching: u64,
     /// Those of them that were answered with "not modified", which cost nothing.
     pub unchanged: u64,
     /// Those of them that repeated one that came to nothing.
-    #[serde(default)]
     pub repeated: u64,
     /// Requests that the credential may send in the provider's window (an hour), when the provider says.
     pub limit: Option<u64>,

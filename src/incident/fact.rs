@@ -376,6 +376,13 @@ pub enum Fact {
     },
     /// The pull request is closed with a comment and the branch is deleted.
     CleanedUp,
+    /// The evidence was kept as long as it is to be kept.
+    EvidenceDue,
+    /// The gaps that let it go are drafted; it is deleted as they are signed.
+    EvidenceLetGo {
+        /// How many documents.
+        documents: u32,
+    },
 }
 
 impl Fact {
@@ -406,6 +413,8 @@ impl Fact {
             Self::Recovered { .. } => "recovered",
             Self::Closed { .. } => "closed",
             Self::CleanedUp => "cleaned-up",
+            Self::EvidenceDue => "evidence-due",
+            Self::EvidenceLetGo { .. } => "evidence-let-go",
         }
     }
 

@@ -56,6 +56,8 @@ pub enum Step {
     ProveLanding(ActiveMerge),
     /// Close the pull request and delete the branch.
     CleanUp,
+    /// Draft the gaps that let the evidence of a finished incident go.
+    LetGo,
     /// End the incident.
     Close {
         /// Why.
@@ -123,10 +125,10 @@ fn ended(snapshot: &Snapshot) -> Option<Step> {
         let left = snapshot.pushed()
             && !snapshot.cleaned_up()
             && snapshot.closed().map(|(reason, _)| reason) != Some(ClosedReason::ByPerson);
-        return Some(if left { Step::CleanUp } else { Step::Done });
+        return Some(if left { Step::CleanUp } else { over(snapshot) });
     }
     if snapshot.landed().is_some() {
-        return Some(Step::Done);
+        return Some(over(snapshot));
     }
     if let (Some(run), None) = (snapshot.recovered(), snapshot.active_merge()) {
         // Break it: leave the flake out; what fails and passes at one commit then counts as mended
@@ -143,6 +145,15 @@ fn ended(snapshot: &Snapshot) -> Option<Step> {
         .decision()
         .is_some_and(|decision| decision.verdict == Verdict::Deny);
     (denied || snapshot.escalation().is_some()).then_some(Step::Done)
+}
+
+/// After the end only the evidence is left, once its time is over.
+fn over(snapshot: &Snapshot) -> Step {
+    if snapshot.evidence_due() && !snapshot.evidence_let_go() {
+        Step::LetGo
+    } else {
+        Step::Done
+    }
 }
 
 /// A merge that may have been asked for is settled before anything else.
@@ -173,7 +184,8 @@ fn flaky(detail: String) -> Step {
 
 fn investigation(snapshot: &Snapshot, now: Millis) -> Option<Step> {
     if !snapshot.failure.kind.may_be_code() {
-        // Break it: close it here; while an endpoint is down, or a workflow broken, each look then opens another incident.
+        // Break it: close it here; while an endpoint is down, or a workflow broken, each look then opens another incident
+        // (`incident::what_is_no_fault_of_the_code_stays_open_until_it_recovers`).
         return Some(Step::AwaitRecovery);
     }
     match snapshot.reproduction() {

@@ -243,6 +243,16 @@ impl Snapshot {
         newest!(self, Fact::Recovered { run_id, .. } => *run_id)
     }
 
+    /// Whether the evidence was kept long enough.
+    pub fn evidence_due(&self) -> bool {
+        newest!(self, Fact::EvidenceDue => ()).is_some()
+    }
+
+    /// Whether it was let go.
+    pub fn evidence_let_go(&self) -> bool {
+        newest!(self, Fact::EvidenceLetGo { .. } => ()).is_some()
+    }
+
     /// Whether branch and pull request were tidied away.
     pub fn cleaned_up(&self) -> bool {
         newest!(self, Fact::CleanedUp => ()).is_some()

@@ -89,7 +89,8 @@ pub fn stage(snapshot: &Snapshot) -> Stage {
     } else if snapshot.escalation().is_some() {
         Stage::Escalated
     } else if snapshot.landed() == Some(true) {
-        if signed {
+        // Evidence is let go only after everything before was signed; what waits for its signature then are gaps.
+        if signed || snapshot.evidence_due() {
             Stage::Resolved
         } else {
             Stage::Merging

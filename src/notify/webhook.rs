@@ -76,7 +76,8 @@ impl Webhook {
             .post(self.url.clone())
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body);
-        // Break it: leave `without_url` out; the webhook's secret path then stands in logs and audit events.
+        // Break it: leave `without_url` out; the webhook's secret path then stands in logs and audit events
+        // (`notify::no_secret_of_address_or_message_shows_in_errors_or_debugging`).
         request
             .send()
             .await
@@ -135,7 +136,8 @@ fn client(url: &Url) -> Result<reqwest::Client, reqwest::Error> {
     }
     let builder = reqwest::Client::builder()
         .user_agent(AGENT)
-        // Break it: follow redirects; a receiver can then pass an approval link on to any other host.
+        // Break it: follow redirects; a receiver can then pass an approval link on to any other host
+        // (`notify::a_redirect_is_not_followed_since_the_message_may_carry_a_link`).
         .redirect(Policy::none())
         .retry(reqwest::retry::never())
         .pool_max_idle_per_host(0);

@@ -107,7 +107,8 @@ pub(super) async fn sufficient(
         repository: full_name.to_owned(),
         source,
     })?;
-    // Break it: go on with what is missing; `onboard::credential::a_token_that_lacks_something_is_refused` then fails.
+    // Break it: go on with what is missing;
+    // `onboard::credential::a_token_that_lacks_something_is_refused_and_the_old_one_stays` then fails.
     match access_notes(&access, now, otherwise).missing {
         Some(problem) => Err(OnboardError::Lacking {
             repository: full_name.to_owned(),

@@ -3,6 +3,7 @@
 use url::Url;
 
 use crate::config::ServiceUrl;
+use crate::connector::github::is_name;
 
 /// A repository at the configured provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +52,8 @@ impl Repository {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(refuse("it carries a user name or password"));
         }
-        // Break it: skip this comparison; the token then goes to the configured provider for another host's repository.
+        // Break it: skip this comparison; the token then goes to the configured provider for another host's repository
+        // (`onboard::addresses_name_a_repository_of_the_configured_provider_or_nothing`).
         if url.origin() != web_url.url().origin() || !url.origin().is_tuple() {
             return Err(RepositoryAddressError::Elsewhere {
                 found: url.origin().ascii_serialization(),
@@ -87,9 +89,4 @@ impl Repository {
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.owner, self.name)
     }
-}
-
-fn is_name(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    (1..=100).contains(&text.len()) && text.bytes().all(allowed) && !matches!(text, "." | "..")
 }

@@ -40,7 +40,8 @@ pub fn draft_digest(project: &Project) -> Sha256Digest {
         owner: project.owner.as_str(),
         project: project.id.as_str(),
         repository_id: &project.repository_id,
-        // Break it: take the stored `rules_digest` instead; rules that were changed in the database are then confirmed.
+        // Break it: take the stored `rules_digest` instead; rules that were changed in the database are then confirmed
+        // (`onboard::a_project_changed_in_the_database_has_no_credential`).
         rules: Sha256Digest::of(project.rules.as_bytes()),
         schedule: project.schedule.as_deref(),
         url: &project.url,
@@ -151,6 +152,7 @@ async fn set(
     state: ProjectState,
 ) -> Result<Project, OnboardError> {
     let project = find_present(store, organisation, id).await?;
-    store.set_project_state(&project, state).await?;
+    let now = store.now().await?;
+    store.set_project_state(&project, state, now).await?;
     find(store, organisation, id).await
 }

@@ -3,11 +3,11 @@
 //! Of the agent's protocol (draft-ietf-sshm-ssh-agent) two requests are spoken: which keys there are, and a signature of bytes. For
 //! an Ed25519 key that is the plain signature of exactly these bytes, so what verifies is what any other signer makes.
 
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::exchange::exchange;
 use crate::attest::PublicKey;
 use crate::attest::signer::RawKey;
 
@@ -69,7 +69,7 @@ fn blob_of(public: &PublicKey) -> Vec<u8> {
 }
 
 fn identities(socket: &Path) -> io::Result<Vec<Vec<u8>>> {
-    let answer = ask(socket, &[REQUEST_IDENTITIES])?;
+    let answer = exchange(socket, &[REQUEST_IDENTITIES], LONGEST, DEADLINE)?;
     let mut rest = of_kind(&answer, IDENTITIES_ANSWER)?;
     let count = number(&mut rest)?;
     let mut blobs = Vec::new();
@@ -85,36 +85,15 @@ fn signature(socket: &Path, public: &PublicKey, message: &[u8]) -> io::Result<[u
     put(&mut request, &blob_of(public));
     put(&mut request, message);
     request.extend([0; 4]);
-    let answer = ask(socket, &request)?;
+    let answer = exchange(socket, &request, LONGEST, DEADLINE)?;
     let mut rest = of_kind(&answer, SIGN_RESPONSE)?;
     let mut signature = string(&mut rest)?;
     if string(&mut signature)? != ALGORITHM {
         return Err(malformed());
     }
-    string(&mut signature)?.try_into().map_err(|_| malformed())
-}
-
-/// One request and its answer, each with its length before it.
-fn ask(socket: &Path, request: &[u8]) -> io::Result<Vec<u8>> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(DEADLINE))?;
-    stream.set_write_timeout(Some(DEADLINE))?;
-    let mut framed = Vec::new();
-    put(&mut framed, request);
-    stream.write_all(&framed)?;
-    let mut length = [0; 4];
-    stream.read_exact(&mut length)?;
-    let length = u32::from_be_bytes(length);
-    if length > LONGEST {
-        return Err(malformed());
-    }
-    let mut answer = Vec::new();
-    stream.take(length.into()).read_to_end(&mut answer)?;
-    if answer.len() as u64 == u64::from(length) {
-        Ok(answer)
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
+    let made = string(&mut signature)?.try_into();
+    // Whose signature it is, the notary sees, which verifies it before it leaves.
+    made.map_err(|_| malformed())
 }
 
 fn of_kind(answer: &[u8], kind: u8) -> io::Result<&[u8]> {

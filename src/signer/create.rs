@@ -158,7 +158,8 @@ impl Secrets {
         }
         let named: Vec<(KeyUse, &Secret)> =
             found.iter().map(|(used, secret)| (*used, secret)).collect();
-        // Break it: drop this test; one secret in two variables then opens the approver's key for whoever proposes.
+        // Break it: drop this test; one secret in two variables then opens the approver's key for whoever proposes
+        // (`keys::creating::one_secret_in_two_places_is_still_one_secret`).
         match shared(&named) {
             None => Ok(Self { found, generated }),
             Some((first, second)) => Err(CreateError::SharedSecret { first, second }),

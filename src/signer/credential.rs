@@ -287,7 +287,8 @@ fn cipher(key: &DeploymentKey) -> XChaCha20Poly1305 {
 }
 
 fn associated_data(project: &ProjectId, draft: &Sha256Digest) -> Vec<u8> {
-    // Break it: leave the project out; a credential then opens in another project's row. Leave the draft out; rules that were
-    // changed in the database are then obeyed.
+    // Break it: leave the project out; a credential then opens in another project's row
+    // (`keys::credentials::another_project_or_another_installation_does_not_open_it`). Leave the draft out; rules that were
+    // changed in the database are then obeyed (`onboard::a_project_changed_in_the_database_has_no_credential`).
     format!("caretaker/credential/v1/{project}/{draft}").into_bytes()
 }

@@ -2,7 +2,8 @@
 //!
 //! One file a role, `signed/<role>` in the installation's folder: a line for each position of an incident, appended and brought to the disk
 //! before the signature leaves. Several processes of one machine share it under a lock. A line that was cut off belongs to a
-//! signature that never left.
+//! signature that never left. Each line's check covers those before it, so that none is missing from the middle; and who runs on notices
+//! when the file was cut, or an older copy put in its place.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -35,6 +36,10 @@ struct Held {
     file: Option<File>,
     /// How far the file was read: always the end of a line.
     read: u64,
+    /// The check of the last line that was read.
+    check: String,
+    /// What was read of the file that had the name before.
+    former: BTreeMap<(IncidentId, u64), Sha256Digest>,
 }
 
 impl FileMemory {
@@ -88,8 +93,11 @@ impl Held {
                     .mode(0o600)
                     .open(path)?;
                 files::sync_folder(folder)?;
+                let mut former = std::mem::take(&mut self.former);
+                former.append(&mut self.positions);
                 *self = Self {
                     file: Some(file),
+                    former,
                     ..Self::default()
                 };
             }
@@ -117,7 +125,7 @@ impl Held {
         if let Some(found) = self.positions.get(&(incident.clone(), seq)) {
             return Ok(*found);
         }
-        let line = line(incident, seq, digest);
+        let (line, check) = line(&self.check, incident, seq, digest);
         let Some(file) = &mut self.file else {
             return Err(io::Error::other("it is not open"));
         };
@@ -126,6 +134,7 @@ impl Held {
         file.write_all(line.as_bytes())?;
         file.sync_data()?;
         self.read += line.len() as u64;
+        self.check = check;
         self.remember(incident.clone(), seq, digest);
         Ok(digest)
     }
@@ -136,6 +145,7 @@ impl Held {
             return Ok(());
         };
         let length = file.metadata()?.len();
+        // Break it: leave this out; `keys::memory::who_runs_on_notices_that_the_memory_was_cut_or_exchanged` fails.
         if length < self.read {
             return Err(io::Error::other("it was cut; restore it from a backup"));
         }
@@ -150,16 +160,34 @@ impl Held {
             .split_inclusive('\n')
             .filter(|text| text.ends_with('\n'))
         {
-            let (incident, seq, digest) = parsed(text).ok_or_else(|| {
+            let (incident, seq, digest, check) = parsed(&self.check, text).ok_or_else(|| {
                 io::Error::other(format!(
                     "it is damaged at byte {}; restore it from a backup",
                     self.read
                 ))
             })?;
             self.read += text.len() as u64;
+            self.check = check;
             self.remember(incident, seq, digest);
         }
+        // Break it: leave this out; `keys::memory::who_runs_on_notices_that_the_memory_was_cut_or_exchanged` fails.
+        if !self.holds_the_former() {
+            return Err(io::Error::other(
+                "another file without what was signed took its place; put the newer one back",
+            ));
+        }
+        self.former.clear();
         Ok(())
+    }
+
+    /// Whether what was read of the file before is in this one, or older than all that this one keeps.
+    fn holds_the_former(&self) -> bool {
+        let full = self.positions.len() >= KEPT;
+        let oldest = self.positions.first_key_value().filter(|_| full);
+        let forgotten = |position| oldest.is_some_and(|(oldest, _)| position < oldest);
+        self.former.iter().all(|(position, digest)| {
+            self.positions.get(position) == Some(digest) || forgotten(position)
+        })
     }
 
     fn remember(&mut self, incident: IncidentId, seq: u64, digest: Sha256Digest) {
@@ -172,11 +200,13 @@ impl Held {
 
     /// Puts a file with what is kept in the place of a long one. Whoever waits for the old one's lock looks again.
     fn shorten(&mut self, path: &Path) -> io::Result<()> {
-        let lines: String = self
-            .positions
-            .iter()
-            .map(|((incident, seq), digest)| line(incident, *seq, *digest))
-            .collect();
+        let mut lines = String::new();
+        let mut before = String::new();
+        for ((incident, seq), digest) in &self.positions {
+            let (line, check) = line(&before, incident, *seq, *digest);
+            lines.push_str(&line);
+            before = check;
+        }
         files::write_whole(path, lines.as_bytes(), true)?;
         self.file = None;
         self.open(path)?;
@@ -184,25 +214,32 @@ impl Held {
     }
 }
 
-/// `<incident> <seq> <digest> <check>`: the check is the beginning of the SHA-256 of what stands before it, against damage.
-fn line(incident: &IncidentId, seq: u64, digest: Sha256Digest) -> String {
+/// `<incident> <seq> <digest> <check>` and the check, which is the beginning of the SHA-256 of the check before and of what stands
+/// before this one: against damage, not against who may write the file.
+fn line(before: &str, incident: &IncidentId, seq: u64, digest: Sha256Digest) -> (String, String) {
     let said = format!("{incident} {seq} {digest}");
-    let check = check(&said);
-    format!("{said} {check}\n")
+    let check = check(before, &said);
+    (format!("{said} {check}\n"), check)
 }
 
-fn check(said: &str) -> String {
-    let digest = Sha256Digest::of(said.as_bytes()).to_string();
+fn check(before: &str, said: &str) -> String {
+    let digest = Sha256Digest::of(format!("{before} {said}").as_bytes()).to_string();
     digest.chars().take(8).collect()
 }
 
-fn parsed(text: &str) -> Option<(IncidentId, u64, Sha256Digest)> {
+fn parsed(before: &str, text: &str) -> Option<(IncidentId, u64, Sha256Digest, String)> {
     let (said, found) = text.strip_suffix('\n')?.rsplit_once(' ')?;
     let mut words = said.split(' ');
-    let parsed = (
-        words.next()?.parse().ok()?,
-        words.next()?.parse().ok()?,
-        words.next()?.parse().ok()?,
+    let (incident, seq, digest) = (words.next()?, words.next()?, words.next()?);
+    let check = check(before, said);
+    // Break it: take any check; `keys::memory::a_line_that_was_cut_off_is_written_anew_and_a_damaged_one_stops_everything` fails.
+    if words.next().is_some() || check != found {
+        return None;
+    }
+    let (incident, seq, digest) = (
+        incident.parse().ok()?,
+        seq.parse().ok()?,
+        digest.parse().ok()?,
     );
-    (words.next().is_none() && check(said) == found).then_some(parsed)
+    Some((incident, seq, digest, check))
 }

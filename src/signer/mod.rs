@@ -14,9 +14,11 @@
 //! Signing needs the four role keys and the log's, and never the root key, which may lie elsewhere.
 
 mod agent;
+mod checkpoint;
 mod create;
 mod credential;
 mod error;
+mod exchange;
 mod files;
 mod fresh;
 mod keyring;
@@ -33,6 +35,7 @@ mod socket;
 mod succession;
 mod trust;
 
+pub use checkpoint::{CheckpointRefusal, CheckpointSigner};
 pub use create::{Created, create, seal_root_key};
 pub use credential::{CredentialError, CredentialSeal, fingerprint};
 pub use error::{CreateError, KeyringError};

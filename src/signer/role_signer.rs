@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::attest::chain::{Refusal, continues, key_counts};
 use crate::attest::dsse::{IN_TOTO, pae};
+use crate::attest::export::Export;
 use crate::attest::{
     Envelope, FileSigner, KeyId, PublicKey, Role, SignError, Signer, Statement, TrustHistory,
 };
@@ -62,6 +63,10 @@ impl Signer for RoleSigner {
             })?;
         }
         self.sign(bytes)
+    }
+
+    fn sign_export(&self, export: &Export) -> Result<Envelope, SignError> {
+        self.present.sign_export(export)
     }
 
     fn sign(&self, bytes: &[u8]) -> Result<Envelope, SignError> {

@@ -19,7 +19,7 @@ const KEY_FILE_BYTES: u64 = 4_096;
 /// Opens the log's key and checks it against the trust root in force: none where that lists none.
 ///
 /// # Errors
-/// As [`Keyring::open`], for this key alone.
+/// As [`super::Keyring::open`], for this key alone.
 pub fn open_log_key(
     configuration: &Configuration,
     environment: &Environment,

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::role_keys::{InForce, open_here};
-use super::socket::{Answer, DEADLINE, LONGEST, Request};
+use super::socket::{Answer, DEADLINE, LONGEST, Question, Request};
 use super::{KeyringError, trust_history};
 use crate::attest::{PublicKey, Role, Signer, Statement};
 use crate::clock::{Clock, Millis};
@@ -129,7 +129,7 @@ impl SigningService {
     fn answer(&self, request: &[u8]) -> Answer {
         let request: Option<Request> = serde_json::from_slice(request).ok();
         let decoded = request.as_ref().and_then(Request::decoded);
-        let Some((statement, before)) = decoded else {
+        let Some(Question { statement, before }) = decoded else {
             return self.refusal("it is no request that this version understands".to_owned());
         };
         let mut answer = Answer::of(self.role, self.public_key().clone());

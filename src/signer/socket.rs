@@ -3,8 +3,7 @@
 //! One request a connection, one answer; each is JSON with its length in four bytes before it. The request carries the statement and,
 //! for an event, the stored envelopes before it; the service verifies those and that the statement continues them before it signs.
 
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+use super::exchange::exchange;
 use crate::attest::{
     Envelope, KeyId, PublicKey, Role, SignError, Signer, TrustHistory, authenticate,
 };
@@ -59,16 +59,22 @@ impl Answer {
     }
 }
 
+/// What is asked, as bytes.
+pub(super) struct Question {
+    pub(super) statement: Option<Vec<u8>>,
+    pub(super) before: Vec<Vec<u8>>,
+}
+
 impl Request {
-    /// The statement and the envelopes before it, if this is a request of this version.
-    pub(super) fn decoded(&self) -> Option<(Option<Vec<u8>>, Vec<Vec<u8>>)> {
+    /// What is asked, if this is a request of this version.
+    pub(super) fn decoded(&self) -> Option<Question> {
         let decode = |text: &String| STANDARD.decode(text).ok();
         let statement = match &self.statement {
             Some(text) => Some(decode(text)?),
             None => None,
         };
         let before = self.before.iter().map(decode).collect::<Option<_>>()?;
-        (self.v == VERSION).then_some((statement, before))
+        (self.v == VERSION).then_some(Question { statement, before })
     }
 }
 
@@ -166,23 +172,10 @@ fn ask(socket: &Path, statement: Option<&[u8]>, before: &[Vec<u8>]) -> io::Resul
         before: before.iter().map(|bytes| STANDARD.encode(bytes)).collect(),
     };
     let body = serde_json::to_vec(&request)?;
-    let length = u32::try_from(body.len())
-        .ok()
-        .filter(|length| *length <= LONGEST);
-    let length = length.ok_or_else(|| io::Error::other("the request is too long"))?;
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(DEADLINE))?;
-    stream.set_write_timeout(Some(DEADLINE))?;
-    stream.write_all(&length.to_be_bytes())?;
-    stream.write_all(&body)?;
-    let mut length = [0; 4];
-    stream.read_exact(&mut length)?;
-    let length = u32::from_be_bytes(length);
-    if length > LONGEST {
-        return Err(io::Error::other("its answer is too long"));
+    if body.len() as u64 > u64::from(LONGEST) {
+        return Err(io::Error::other("the request is too long"));
     }
-    let mut answer = Vec::new();
-    stream.take(length.into()).read_to_end(&mut answer)?;
+    let answer = exchange(socket, &body, LONGEST, DEADLINE)?;
     let answer: Answer = serde_json::from_slice(&answer)?;
     if answer.v == VERSION {
         Ok(answer)

@@ -263,7 +263,8 @@ impl Work {
             comment: comment.map(ToOwned::to_owned),
         };
         let (fact, document) = written(&record);
-        self.keep(organisation, &document).await?;
+        self.keep(organisation, Some(incident), &document, now)
+            .await?;
         self.add_fact(organisation, incident, &fact, now).await?;
         Ok(true)
     }

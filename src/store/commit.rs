@@ -84,8 +84,8 @@ impl Store {
         if !writing.lock(&mut work).await? {
             return Ok(Commit::LockHeld);
         }
-        writing.statements(&mut work).await?;
         writing.documents_and_links(&mut work).await?;
+        writing.statements(&mut work).await?;
         writing.messages(&mut work).await?;
         work.commit_and_nudge().await?;
         Ok(Commit::Done(Box::new(after)))
@@ -246,12 +246,20 @@ impl Writing<'_> {
             );
             return Err(self.inconsistent(reason));
         }
-        work.append(&row).await
+        work.append(&self.before.organisation, &row, self.now)
+            .await?;
+        work.let_go(&self.before.organisation, &row).await
     }
 
     async fn documents_and_links(&self, work: &mut Work) -> Result<(), StoreError> {
         for document in &self.outcome.evidence {
-            work.keep(&self.before.organisation, document).await?;
+            work.keep(
+                &self.before.organisation,
+                Some(&self.before.incident),
+                document,
+                self.now,
+            )
+            .await?;
         }
         let over = stage(self.after).is_final();
         if over || self.outcome.link.is_some() {

@@ -156,6 +156,14 @@ async fn connect(address: Address, patience: Patience) -> Result<Store, StoreErr
         .max_connections(connections)
         .acquire_timeout(FREE_CONNECTION)
         .after_connect(move |connection, _| Box::pin(set(connection, settings)))
+        // SQLite ends a transaction by itself when the disk is full; the driver then counts one that is not there, and fails
+        // whatever comes next.
+        // Break it: answer true; one moment without space then fails every later one
+        // (`store::opening::a_transaction_that_the_database_ended_by_itself_is_forgotten`).
+        .before_acquire(|connection, _| {
+            let clean = !connection.is_in_transaction();
+            Box::pin(async move { Ok(clean) })
+        })
         .connect_lazy_with(options);
     let store = Store {
         pool,

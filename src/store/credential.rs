@@ -4,7 +4,7 @@ use super::approval::LOCK;
 use super::commit::REVOKE;
 use super::project::{self, Project, WAKE};
 use super::statement::statements;
-use super::{Store, StoreError, Work, value};
+use super::{Store, StoreError, Work, look, value};
 use crate::clock::Millis;
 use crate::id::{IncidentId, OrganisationId, ProjectId};
 use crate::incident::{AuditEvent, ClosedReason, Fact, Snapshot};
@@ -109,6 +109,11 @@ impl Store {
             .bind(project.id.as_str())
             .bind(project.organisation.as_str());
         work.execute(wake).await?;
+        // Break it: leave this out; `store::credential::with_another_credential_a_project_is_looked_at_at_once` then fails.
+        let news = sqlx::query(look::NEWS)
+            .bind(project.id.as_str())
+            .bind(now.0);
+        work.execute(news).await?;
         let whose = (&project.organisation, &project.id);
         work.audit(whose.0, None, Some(whose.1), event, now).await?;
         work.commit_and_nudge().await?;
@@ -174,15 +179,9 @@ impl Store {
     ) -> Result<(Removal, bool), StoreError> {
         let mut work = self.writing("removing a project").await?;
         let (organisation, id) = (&project.organisation, &project.id);
-        let open = sqlx::query(OPEN)
-            .bind(id.as_str())
-            .bind(organisation.as_str());
         let mut removal = Removal::default();
-        for row in work.all(open).await? {
-            let incident: IncidentId = value::parsed(&row, "id")?;
-            work.end(organisation, &incident, by, now, &mut removal)
-                .await?;
-        }
+        // Before the project: whoever takes both locks takes them in one order.
+        work.end_open(project, by, now, &mut removal).await?;
         // Break it: leave the credential as it is; `onboard::removal::nothing_of_the_credential_is_left_in_the_files` fails.
         let remove = sqlx::query(REMOVE)
             .bind(&[][..])
@@ -195,6 +194,9 @@ impl Store {
                 reason: format!("{id} is removed already"),
             });
         }
+        // What was observed until now. Nothing is, from here on.
+        // Break it: leave this out; `store::watched::what_is_observed_while_a_project_is_removed_does_not_stay_open` then fails.
+        work.end_open(project, by, now, &mut removal).await?;
         for forget in [FORGET_WATCH, FORGET_WORKFLOWS, FORGET_HEALTH] {
             work.execute(sqlx::query(forget).bind(id.as_str())).await?;
         }
@@ -284,6 +286,27 @@ impl Work {
         }
         self.execute(sqlx::query(REVOKE_EVERY).bind(now.0)).await?;
         Ok(renewed)
+    }
+
+    /// Ends every open incident of a project that is being removed and was not dealt with yet.
+    async fn end_open(
+        &mut self,
+        project: &Project,
+        by: &str,
+        now: Millis,
+        removal: &mut Removal,
+    ) -> Result<(), StoreError> {
+        let open = sqlx::query(OPEN)
+            .bind(project.id.as_str())
+            .bind(project.organisation.as_str());
+        for row in self.all(open).await? {
+            let incident: IncidentId = value::parsed(&row, "id")?;
+            if removal.left.iter().all(|(left, _)| *left != incident) {
+                let organisation = &project.organisation;
+                self.end(organisation, &incident, by, now, removal).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends an open incident of a project that is being removed, or lays it down as it is.

@@ -18,6 +18,8 @@ statements! {
         WHERE id = (SELECT i.id FROM incident i WHERE i.wake_at <= $3 AND (i.lease_until IS NULL OR i.lease_until <= $3) \
         AND EXISTS (SELECT 1 FROM project p WHERE p.id = i.project AND p.removed_at IS NULL AND p.state <> 'draft') \
         ORDER BY i.wake_at, i.id LIMIT 1) RETURNING id, organisation, project, attempts";
+    /// Whether a project was not removed. Nobody else writes meanwhile.
+    pub(super) SQLITE_STILL_THERE = "SELECT 1 AS there FROM project WHERE id = $1 AND removed_at IS NULL";
     /// The machine's clock.
     pub(super) SQLITE_NOW = "SELECT CAST(ROUND(unixepoch('now', 'subsec') * 1000) AS INTEGER) AS now";
     /// Brings everything from the write-ahead file into the database and empties it, unless others still read from it.
@@ -36,6 +38,8 @@ pub(super) mod postgres {
             WHERE id = (SELECT i.id FROM incident i WHERE i.wake_at <= $3 AND (i.lease_until IS NULL OR i.lease_until <= $3) \
             AND EXISTS (SELECT 1 FROM project p WHERE p.id = i.project AND p.removed_at IS NULL AND p.state <> 'draft') \
             ORDER BY i.wake_at, i.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, organisation, project, attempts";
+        /// Whether a project was not removed; it is not removed before this transaction has ended.
+        pub(in crate::store) STILL_THERE = "SELECT 1 AS there FROM project WHERE id = $1 AND removed_at IS NULL FOR SHARE";
         /// The server's clock: workers need not agree on the time.
         pub(in crate::store) NOW = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now";
         /// Whether this schema was ever migrated.
@@ -54,6 +58,14 @@ impl Dialect {
         match self {
             Self::Sqlite => SQLITE_CLAIM,
             Self::Postgres => postgres::CLAIM,
+        }
+    }
+
+    /// Whether a project is still there, so that it stays until the transaction ends.
+    pub(super) const fn still_there(self) -> &'static str {
+        match self {
+            Self::Sqlite => SQLITE_STILL_THERE,
+            Self::Postgres => postgres::STILL_THERE,
         }
     }
 

@@ -12,10 +12,17 @@ statements! {
     /// Projects whose endpoints are watched.
     HEALTH_PROJECTS = "SELECT id, health FROM project WHERE watch = 'health' AND state = 'confirmed' AND removed_at IS NULL ORDER BY id";
     /// The checks that are known.
-    HEALTH_NAMES = "SELECT project, name FROM health_watch ORDER BY project, name";
+    HEALTH_NAMES = "SELECT project, name, next_at FROM health_watch ORDER BY project, name";
     /// A check that was never made.
     ADD_HEALTH = "INSERT INTO health_watch (project, name, state, next_at) VALUES ($1, $2, '', $3) \
         ON CONFLICT (project, name) DO NOTHING";
+    /// Whether any is due. Asked before the database is locked for writing.
+    ANY_HEALTH_DUE = "SELECT 1 AS due FROM health_watch h JOIN project p ON p.id = h.project \
+        WHERE h.next_at <= $1 AND (h.lease_until IS NULL OR h.lease_until <= $1) \
+        AND p.watch = 'health' AND p.state = 'confirmed' AND p.removed_at IS NULL LIMIT 1";
+    /// One that is planned too late is due.
+    ADVANCE_HEALTH = "UPDATE health_watch SET next_at = $1, lease_owner = NULL, lease_until = NULL \
+        WHERE project = $2 AND name = $3 AND next_at > $1";
     /// Hands out due checks of confirmed projects. The outer condition is asked again for a row that another process has just
     /// taken.
     CLAIM_HEALTH = "UPDATE health_watch SET lease_owner = $1, lease_until = $2 \
@@ -76,12 +83,19 @@ impl Store {
             .collect()
     }
 
-    /// Every check that was ever planned: its project and its name.
-    pub async fn health_names(&self) -> Result<Vec<(ProjectId, String)>, StoreError> {
+    /// Every check that was ever planned: its project, its name and when it is due.
+    pub async fn health_names(&self) -> Result<Vec<(ProjectId, String, Millis)>, StoreError> {
         let mut work = self.reading("listing the health checks").await?;
         let rows = work.all(sqlx::query(HEALTH_NAMES)).await?;
         rows.iter()
-            .map(|row| Ok((value::parsed(row, "project")?, value::text(row, "name")?)))
+            .map(|row| {
+                let next_at = Millis(value::integer(row, "next_at")?);
+                Ok((
+                    value::parsed(row, "project")?,
+                    value::text(row, "name")?,
+                    next_at,
+                ))
+            })
             .collect()
     }
 
@@ -102,6 +116,23 @@ impl Store {
         work.commit().await
     }
 
+    /// Makes checks due that are planned later.
+    pub async fn advance_health(
+        &self,
+        checks: &[(ProjectId, String)],
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let mut work = self.writing("making health checks due").await?;
+        for (project, name) in checks {
+            let advance = sqlx::query(ADVANCE_HEALTH)
+                .bind(now.0)
+                .bind(project.as_str())
+                .bind(name);
+            work.execute(advance).await?;
+        }
+        work.commit().await
+    }
+
     /// Claims up to `most` checks that are due, those that are due longest first. `owner` must be unique to this call.
     pub async fn claim_health(
         &self,
@@ -110,7 +141,14 @@ impl Store {
         lease: Duration,
         most: usize,
     ) -> Result<Vec<HealthClaim>, StoreError> {
-        let mut work = self.writing("claiming health checks").await?;
+        const DOING: &str = "claiming health checks";
+        let mut work = self.reading(DOING).await?;
+        let due = sqlx::query(ANY_HEALTH_DUE).bind(now.0);
+        if work.optional(due).await?.is_none() {
+            return Ok(Vec::new());
+        }
+        drop(work);
+        let mut work = self.writing(DOING).await?;
         let claim = sqlx::query(CLAIM_HEALTH)
             .bind(value::exact("the watch's name", owner)?)
             .bind(lease_end(now, lease))

@@ -2,13 +2,15 @@
 
 use sqlx::any::AnyRow;
 
+use super::log::Entry;
 use super::statement::statements;
 use super::{StoreError, Work, value};
 use crate::attest::Role;
 use crate::attest::predicate::Project;
 use crate::attest::{Label, Text};
-use crate::audit::{ChainRecord, LedgerRow, StoredLedger};
-use crate::id::IncidentId;
+use crate::audit::{ChainRecord, KeptEvidence, LedgerRow, StoredLedger};
+use crate::clock::Millis;
+use crate::id::{IncidentId, OrganisationId};
 use crate::incident::{Draft, Stage};
 
 statements! {
@@ -30,7 +32,7 @@ pub(super) fn draft_from_row(row: &AnyRow) -> Result<Draft, StoreError> {
     })
 }
 
-/// A ledger from the row that heads its incident and its own rows. The rows stay raw: judging them is the verifier's part.
+/// A ledger from the row that heads its incident and its own rows, without evidence. The rows stay raw: judging them is the verifier's part.
 pub(super) fn from_rows(head: &AnyRow, rows: &[AnyRow]) -> Result<StoredLedger, StoreError> {
     let uri = Text::new(&value::text(head, "project_url")?);
     let repository_id = Label::new(&value::text(head, "repository_id")?);
@@ -47,6 +49,7 @@ pub(super) fn from_rows(head: &AnyRow, rows: &[AnyRow]) -> Result<StoredLedger, 
         },
         stage: value::word::<Stage>(head, "stage")?,
         drafted: value::count(head, "next_draft")?,
+        evidence: KeptEvidence::default(),
     })
 }
 
@@ -94,8 +97,13 @@ pub(super) fn derived(
 }
 
 impl Work {
-    /// Writes a signed event down at the place that the chain gave it.
-    pub(super) async fn append(&mut self, row: &LedgerRow) -> Result<(), StoreError> {
+    /// Writes a signed event down at the place that the chain gave it, and logs it.
+    pub(super) async fn append(
+        &mut self,
+        organisation: &OrganisationId,
+        row: &LedgerRow,
+        now: Millis,
+    ) -> Result<(), StoreError> {
         let append = sqlx::query(APPEND)
             .bind(&row.incident)
             .bind(row.seq)
@@ -107,6 +115,12 @@ impl Work {
             .bind(row.prev.as_deref())
             .bind(&row.pae)
             .bind(row.occurred_at);
-        self.execute(append).await.map(|_| ())
+        self.execute(append).await?;
+        let entry = Entry::Event {
+            incident: &row.incident,
+            seq: row.seq,
+            envelope: &row.envelope,
+        };
+        self.log(organisation, &entry, now).await.map(|_| ())
     }
 }

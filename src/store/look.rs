@@ -14,25 +14,32 @@ statements! {
     /// A confirmed project is due at once.
     pub(super) ENTER = "INSERT INTO project_watch (project, next_at) VALUES ($1, $2) \
         ON CONFLICT (project) DO UPDATE SET next_at = $2";
+    /// Something about a project is another way now: it is looked at at once; where somebody is looking (the next look is the
+    /// lease's end), once that has ended. One that was never watched stays so.
+    pub(super) NEWS = "UPDATE project_watch SET hinted_at = $2, next_at = CASE WHEN next_at = lease_until OR next_at < $2 \
+        THEN next_at ELSE $2 END WHERE project = $1";
     /// Whether anything is due that this process may take. Asked before the database is locked for writing.
     ANY_DUE = "SELECT 1 AS due FROM project_watch w JOIN project p ON p.id = w.project WHERE p.state = 'confirmed' \
-        AND p.removed_at IS NULL AND w.next_at <= $2 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $2) \
-        AND (w.looked_at IS NULL OR w.looked_at <= $3) LIMIT 1";
-    /// Takes due projects. The conditions stand twice: they are asked again for a row that another process has just taken.
-    TAKE_LOOKS = "UPDATE project_watch SET lease_owner = $1, lease_until = $2, next_at = $2 WHERE next_at <= $3 \
+        AND p.removed_at IS NULL AND (w.next_at <= $2 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $2) \
+        AND (w.looked_at IS NULL OR w.looked_at <= $3 OR w.looked_at > $4) \
+        OR COALESCE(w.looked_at, p.confirmed_at) > $4 AND w.next_at > $4) LIMIT 1";
+    /// Takes due projects. The conditions stand twice: they are asked again for a row that another process has just taken. One
+    /// whose last look and whose next one are both still to come was looked at before the clock was moved back: it is due.
+    TAKE_LOOKS = "UPDATE project_watch SET lease_owner = $1, lease_until = $2, next_at = $2 WHERE (next_at <= $3 \
         AND (lease_owner IS NULL OR lease_owner = $1 OR lease_until <= $3) \
-        AND (looked_at IS NULL OR looked_at <= $5) AND project IN \
+        AND (looked_at IS NULL OR looked_at <= $5 OR looked_at > $6) OR next_at > $6) AND project IN \
         (SELECT w.project FROM project_watch w JOIN project p ON p.id = w.project WHERE p.state = 'confirmed' \
-        AND p.removed_at IS NULL AND w.next_at <= $3 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $3) \
-        AND (w.looked_at IS NULL OR w.looked_at <= $5) ORDER BY w.next_at, w.project LIMIT $4) \
+        AND p.removed_at IS NULL AND (w.next_at <= $3 AND (w.lease_owner IS NULL OR w.lease_owner = $1 OR w.lease_until <= $3) \
+        AND (w.looked_at IS NULL OR w.looked_at <= $5 OR w.looked_at > $6) \
+        OR COALESCE(w.looked_at, p.confirmed_at) > $6 AND w.next_at > $6) ORDER BY w.next_at, w.project LIMIT $4) \
         RETURNING project, condition, since, detail, mend, requests, unchanged, counted_from";
     /// One of them.
     ONE = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
         draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
         WHERE id = $1 AND state = 'confirmed' AND removed_at IS NULL";
     /// What a look showed. Somebody who said meanwhile that there is news is heard at once.
-    LOOKED = "UPDATE project_watch SET next_at = CASE WHEN hinted_at > $1 THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END, lease_until = $4, \
-        hinted_at = CASE WHEN hinted_at > $1 THEN hinted_at ELSE NULL END, looked_at = $2, \
+    LOOKED = "UPDATE project_watch SET next_at = CASE WHEN hinted_at > $1 AND hinted_at <= $17 THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END, lease_until = $4, \
+        hinted_at = CASE WHEN hinted_at > $1 AND hinted_at <= $17 THEN hinted_at ELSE NULL END, looked_at = $2, \
         answered_at = COALESCE($5, answered_at), condition = $6, since = $7, detail = $8, mend = $9, lag = COALESCE($10, lag), \
         requests = $11, unchanged = $12, counted_from = $13, budget = COALESCE($14, budget) WHERE project = $15 AND lease_owner = $16";
     /// When the next project is due.
@@ -41,6 +48,9 @@ statements! {
     /// The projects of a process that ends are anybody's.
     LEAVE = "UPDATE project_watch SET next_at = CASE WHEN next_at = lease_until THEN $1 ELSE next_at END, lease_owner = NULL, \
         lease_until = NULL WHERE lease_owner = $2";
+    /// A look takes its time.
+    KEEP_LOOK = "UPDATE project_watch SET lease_until = $1, next_at = $1 WHERE project = $2 AND lease_owner = $3 \
+        AND next_at = lease_until";
     /// Every project is due.
     ALL_DUE = "UPDATE project_watch SET next_at = $1, looked_at = NULL, lease_owner = NULL, lease_until = NULL";
     /// It is looked at later; who said that there is news is heard then.
@@ -54,8 +64,14 @@ statements! {
 
 /// How long a look may take before another process may take the project over, in seconds.
 const LOOK_SECONDS: i64 = 60;
+/// How far ahead the last look, or news, must be for the clock to have been moved back, in seconds: more than processes differ by,
+/// and more than a look may take.
+const AHEAD_SECONDS: i64 = 120;
 /// How late the owner of a project may be before another process takes it over, in seconds.
 const LATE_SECONDS: i64 = 10;
+/// How long the owner of a project keeps it at most while it does not look, in seconds: when that process was killed, news of the
+/// project waits as long.
+const KEPT_SECONDS: i64 = 600;
 /// The shortest time between two looks at a project, whoever says that there is news, in milliseconds.
 const SHORTEST_GAP: i64 = 1_000;
 /// Length of the window in which requests are counted, in milliseconds.
@@ -77,6 +93,8 @@ pub struct Look {
     requests: i64,
     unchanged: i64,
     counted_from: Millis,
+    /// Who took it.
+    owner: String,
 }
 
 /// What a look showed.
@@ -106,6 +124,14 @@ pub struct Looked {
     pub budget: Usage,
 }
 
+/// Until when a project that is due then stays with its process.
+fn kept_until(next_at: Millis, now: Millis) -> Millis {
+    // Break it: always until a little after the next look, which may be a day off;
+    // `watch::leases::a_hint_for_a_project_with_a_schedule_is_heard_after_its_process_was_killed` then fails.
+    let next_at = next_at.min(now.plus_seconds(KEPT_SECONDS));
+    next_at.plus_seconds(LATE_SECONDS)
+}
+
 impl Store {
     /// Takes up to `limit` projects that are due, for the process named `owner`. Each is to be given back with
     /// [`Self::looked`]; otherwise it is due again after a minute.
@@ -120,7 +146,8 @@ impl Store {
         let due = sqlx::query(ANY_DUE)
             .bind(owner)
             .bind(now.0)
-            .bind(now.plus_millis(-SHORTEST_GAP).0);
+            .bind(now.plus_millis(-SHORTEST_GAP).0)
+            .bind(now.plus_seconds(AHEAD_SECONDS).0);
         if work.optional(due).await?.is_none() {
             return Ok(Vec::new());
         }
@@ -131,7 +158,8 @@ impl Store {
             .bind(now.plus_seconds(LOOK_SECONDS).0)
             .bind(now.0)
             .bind(i64::from(limit))
-            .bind(now.plus_millis(-SHORTEST_GAP).0);
+            .bind(now.plus_millis(-SHORTEST_GAP).0)
+            .bind(now.plus_seconds(AHEAD_SECONDS).0);
         let mut looks = Vec::new();
         for row in work.all(take).await? {
             let id = value::text(&row, "project")?;
@@ -147,10 +175,23 @@ impl Store {
                 requests: value::integer(&row, "requests")?,
                 unchanged: value::integer(&row, "unchanged")?,
                 counted_from: Millis(value::integer(&row, "counted_from")?),
+                owner: owner.to_owned(),
             });
         }
         work.commit().await?;
         Ok(looks)
+    }
+
+    /// A look under way goes on: nobody else takes the project over for another minute. False when somebody has already.
+    pub async fn keep_look(&self, look: &Look, now: Millis) -> Result<bool, StoreError> {
+        let mut work = self.writing("going on with a look").await?;
+        let keep = sqlx::query(KEEP_LOOK)
+            .bind(now.plus_seconds(LOOK_SECONDS).0)
+            .bind(look.project.id.as_str())
+            .bind(&look.owner);
+        let ours = work.execute(keep).await? == 1;
+        work.commit().await?;
+        Ok(ours)
     }
 
     /// Gives projects back with what was seen, all in one transaction. A project that another process has taken over meanwhile
@@ -178,7 +219,7 @@ impl Store {
                 .bind(looked.began.0)
                 .bind(looked.now.0)
                 .bind(looked.next_at.0)
-                .bind(looked.next_at.plus_seconds(LATE_SECONDS).0)
+                .bind(kept_until(looked.next_at, looked.now).0)
                 .bind(looked.answered.then_some(looked.now.0))
                 .bind(looked.condition.as_str())
                 .bind(since.unwrap_or(looked.now).0)
@@ -199,23 +240,25 @@ impl Store {
                 })
                 .bind(value::json("the budget", &looked.budget)?)
                 .bind(look.project.id.as_str())
-                .bind(owner);
+                .bind(owner)
+                .bind(looked.now.plus_seconds(AHEAD_SECONDS).0);
             work.execute(update).await?;
         }
         work.commit().await
     }
 
-    /// Puts a project that was taken off until then.
+    /// Puts a project that was taken at `now` off until then.
     pub async fn put_off_look(
         &self,
         owner: &str,
         project: &ProjectId,
         until: Millis,
+        now: Millis,
     ) -> Result<(), StoreError> {
         let mut work = self.writing("putting a look off").await?;
         let put_off = sqlx::query(PUT_OFF)
             .bind(until.0)
-            .bind(until.plus_seconds(LATE_SECONDS).0)
+            .bind(kept_until(until, now).0)
             .bind(project.as_str())
             .bind(owner);
         work.execute(put_off).await?;

@@ -23,6 +23,14 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0003_due.sql"),
         postgres: include_str!("../../migrations/postgres/0003_due.sql"),
     },
+    Migration {
+        sqlite: include_str!("../../migrations/sqlite/0004_log.sql"),
+        postgres: include_str!("../../migrations/postgres/0004_log.sql"),
+    },
+    Migration {
+        sqlite: include_str!("../../migrations/sqlite/0005_evidence.sql"),
+        postgres: include_str!("../../migrations/postgres/0005_evidence.sql"),
+    },
 ];
 
 statements! {

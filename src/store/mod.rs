@@ -8,6 +8,7 @@
 
 mod address;
 mod approval;
+mod bundle;
 mod by_hand;
 mod commit;
 mod connect;
@@ -19,6 +20,7 @@ mod health;
 mod hook;
 mod incident;
 mod ledger;
+mod log;
 mod look;
 mod migrate;
 mod organisation;
@@ -26,6 +28,7 @@ mod outbox;
 mod project;
 mod scoped;
 mod statement;
+mod tile;
 mod value;
 mod watch_state;
 mod watched;
@@ -43,6 +46,7 @@ pub use error::StoreError;
 pub use health::{HealthClaim, HealthRow};
 pub use hook::{Heard, HookDelivery, HookObject, HookVersion};
 pub use incident::IncidentRow;
+pub use log::{StoredAnchor, StoredCheckpoint, StoredLeaf};
 pub use look::{Look, Looked};
 pub use outbox::StoredNotice;
 pub use project::{Project, ProjectState, WatchMode};
@@ -82,6 +86,17 @@ impl Store {
         Ok(Millis(value::integer(&row, "now")?))
     }
 
+    /// Whether the database can be written: begins a transaction that writes, and leaves nothing behind.
+    ///
+    /// # Errors
+    /// It cannot be reached, or not be locked for writing.
+    pub async fn ready(&self) -> Result<(), StoreError> {
+        const DOING: &str = "asking whether the database can be written";
+        let work = self.writing(DOING).await?;
+        let ended = work.transaction.rollback().await;
+        ended.map_err(|error| self.translated(DOING, &error))
+    }
+
     /// The database as messages name it: without user, password and parameters.
     pub fn place(&self) -> &str {
         &self.place
@@ -118,10 +133,13 @@ impl Store {
             commit::STATEMENTS,
             credential::STATEMENTS,
             evidence::STATEMENTS,
+            evidence::RETENTION,
             health::STATEMENTS,
             hook::STATEMENTS,
             incident::STATEMENTS,
             ledger::STATEMENTS,
+            log::STATEMENTS,
+            log::scoped::STATEMENTS,
             look::STATEMENTS,
             migrate::STATEMENTS,
             organisation::STATEMENTS,

@@ -9,6 +9,7 @@ use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{OrganisationId, ProjectId};
+use crate::log::Record;
 
 statements! {
     /// A new draft.
@@ -33,10 +34,6 @@ statements! {
     /// The project of a repository: one that is or was watched before a draft, and the newest of several.
     OF_REPOSITORY = "SELECT id FROM project WHERE organisation = $1 AND repository_id = $2 AND removed_at IS NULL \
         ORDER BY CASE WHEN state = 'draft' THEN 1 ELSE 0 END, id DESC LIMIT 1";
-    /// What the poll looks at.
-    WATCHED = "SELECT id, organisation, url, repository_id, full_name, host, rules, rules_digest, intent, owner, state, frozen, \
-        draft_digest, created_at, confirmed_at, watch, health, schedule, removed_at FROM project \
-        WHERE state = 'confirmed' AND removed_at IS NULL ORDER BY id";
 }
 
 /// Where a project is.
@@ -219,14 +216,20 @@ impl Store {
             .bind(project.id.as_str())
             .bind(now.0);
         work.execute(enter).await?;
+        let rules = Record::Rules {
+            sha256: project.rules_digest,
+            bytes: project.rules.len() as u64,
+        };
+        work.log_record(&project.organisation, rules, now).await?;
         work.commit().await
     }
 
-    /// Pauses a confirmed project or resumes a paused one.
+    /// Pauses a confirmed project or resumes a paused one, which is looked at at once.
     pub async fn set_project_state(
         &self,
         project: &Project,
         state: ProjectState,
+        now: Millis,
     ) -> Result<(), StoreError> {
         let doing = "pausing or resuming a project";
         let mut work = self.writing(doing).await?;
@@ -240,6 +243,12 @@ impl Store {
                 project.id, project.id
             );
             return Err(StoreError::Refused { doing, reason });
+        }
+        if state == ProjectState::Confirmed {
+            let news = sqlx::query(look::NEWS)
+                .bind(project.id.as_str())
+                .bind(now.0);
+            work.execute(news).await?;
         }
         work.commit().await
     }
@@ -280,12 +289,5 @@ impl Store {
             .optional(sqlx::query(CREDENTIAL).bind(project.as_str()))
             .await?;
         row.map(|row| value::bytes(&row, "credential")).transpose()
-    }
-
-    /// Confirmed projects of every organisation: what the poll looks at.
-    pub async fn watched_projects(&self) -> Result<Vec<Project>, StoreError> {
-        let mut work = self.reading("listing the watched projects").await?;
-        let rows = work.all(sqlx::query(WATCHED)).await?;
-        rows.iter().map(from_row).collect()
     }
 }

@@ -47,7 +47,12 @@ statements! {
     DRAFT = "SELECT s.seq, s.role, s.statement, s.pae FROM statement s JOIN incident i ON i.id = s.incident \
         WHERE i.organisation = $1 AND s.incident = $2 AND s.seq = $3";
     /// One document.
-    EVIDENCE = "SELECT media_type, bytes FROM evidence WHERE organisation = $1 AND digest = $2";
+    pub(super) EVIDENCE = "SELECT media_type, bytes FROM evidence WHERE organisation = $1 AND digest = $2";
+    /// Every document of an incident that is there and that it has not let go.
+    EVIDENCE_OF = "SELECT e.digest, e.bytes FROM incident i JOIN evidence_use u ON u.organisation = i.organisation \
+        AND u.incident = i.id JOIN evidence e ON e.organisation = u.organisation AND e.digest = u.digest \
+        WHERE i.organisation = $1 AND i.id = $2 AND NOT EXISTS (SELECT 1 FROM evidence_gap g \
+        WHERE g.organisation = u.organisation AND g.digest = u.digest AND g.incident = u.incident) ORDER BY e.digest";
     /// The links of an incident, oldest first.
     APPROVALS = "SELECT id, incident, request, principal, issued_at, expires_at, revoked_at, consumed_at, decision \
         FROM approval WHERE organisation = $1 AND incident = $2 ORDER BY issued_at, id";
@@ -56,17 +61,17 @@ statements! {
     /// What happened to a project itself, newest first.
     PROJECT_EVENTS = "SELECT kind, detail, at FROM audit_event WHERE organisation = $1 AND project = $2 AND incident IS NULL \
         ORDER BY number DESC LIMIT $3";
-    /// How watching its projects goes.
+    /// How watching its projects goes, of those that were looked at.
     WATCH_STATES = "SELECT w.project, w.next_at, w.looked_at, w.answered_at, w.condition, w.since, w.detail, w.mend, w.lag, \
         w.requests, w.unchanged, w.counted_from, w.budget FROM project_watch w JOIN project p ON p.id = w.project \
-        WHERE p.organisation = $1 ORDER BY w.project";
+        WHERE p.organisation = $1 AND w.looked_at IS NOT NULL ORDER BY w.project";
 }
 
 /// Reads on behalf of one organisation; what belongs to another one is not there.
 #[derive(Debug, Clone, Copy)]
 pub struct Scoped<'a> {
-    store: &'a Store,
-    organisation: &'a OrganisationId,
+    pub(super) store: &'a Store,
+    pub(super) organisation: &'a OrganisationId,
 }
 
 impl Store {
@@ -155,7 +160,13 @@ impl Scoped<'_> {
             return Ok(None);
         };
         let rows = work.all(self.of_incident(LEDGER, incident)).await?;
-        ledger::from_rows(&head, &rows).map(Some)
+        let facts = work.all(self.of_incident(FACTS, incident)).await?;
+        let snapshot = incident::snapshot(&head, &facts, None)?;
+        let mut ledger = ledger::from_rows(&head, &rows)?;
+        ledger.evidence = work
+            .kept_evidence(self.organisation, &ledger.rows, &snapshot)
+            .await?;
+        Ok(Some(ledger))
     }
 
     /// One statement as it was drafted.
@@ -174,13 +185,10 @@ impl Scoped<'_> {
         digest: &Sha256Digest,
     ) -> Result<Option<(String, Vec<u8>)>, StoreError> {
         let mut work = self.store.reading("reading evidence").await?;
-        let query = sqlx::query(EVIDENCE)
-            .bind(self.organisation.as_str())
-            .bind(digest.to_string());
-        let Some(row) = work.optional(query).await? else {
+        let found = work.document(self.organisation, digest).await?;
+        let Some((media_type, bytes)) = found else {
             return Ok(None);
         };
-        let bytes = value::bytes(&row, "bytes")?;
         let found = Sha256Digest::of(&bytes);
         if found != *digest {
             let reason = format!("the bytes kept as {digest} have the digest {found}");
@@ -189,7 +197,19 @@ impl Scoped<'_> {
                 reason,
             });
         }
-        Ok(Some((value::text(&row, "media_type")?, bytes)))
+        Ok(Some((media_type, bytes)))
+    }
+
+    /// Every document of an incident that is there, by the digest under which it is kept, unchecked.
+    pub async fn evidence_of(
+        &self,
+        incident: &IncidentId,
+    ) -> Result<Vec<(Sha256Digest, Vec<u8>)>, StoreError> {
+        let mut work = self.store.reading("reading an incident's evidence").await?;
+        let rows = work.all(self.of_incident(EVIDENCE_OF, incident)).await?;
+        rows.iter()
+            .map(|row| Ok((value::parsed(row, "digest")?, value::bytes(row, "bytes")?)))
+            .collect()
     }
 
     /// The approval links of an incident, oldest first.

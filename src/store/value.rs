@@ -50,6 +50,14 @@ pub(super) fn bytes(row: &AnyRow, column: &'static str) -> Result<Vec<u8>, Store
         .map_err(|error| unreadable(column, error))
 }
 
+pub(super) fn optional_bytes(
+    row: &AnyRow,
+    column: &'static str,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    row.try_get(column)
+        .map_err(|error| unreadable(column, error))
+}
+
 /// A count or position: never negative.
 pub(super) fn count(row: &AnyRow, column: &'static str) -> Result<u64, StoreError> {
     u64::try_from(integer(row, column)?).map_err(|error| unreadable(column, error))

@@ -4,6 +4,7 @@ use sqlx::any::AnyRow;
 
 use super::{StoreError, value};
 use crate::clock::Millis;
+use crate::connector::Condition;
 use crate::id::ProjectId;
 
 /// What is known of the watch over one project.
@@ -17,8 +18,8 @@ pub struct WatchState {
     pub looked_at: Option<Millis>,
     /// When the provider answered last.
     pub answered_at: Option<Millis>,
-    /// How the repository can be reached, in one word: `fine`, or what is wrong.
-    pub condition: String,
+    /// How the repository can be reached.
+    pub condition: Condition,
     /// Since when.
     pub since: Option<Millis>,
     /// The provider's words about it.
@@ -44,7 +45,7 @@ pub(super) fn from_row(row: &AnyRow) -> Result<WatchState, StoreError> {
         next_at: Millis(value::integer(row, "next_at")?),
         looked_at: moment("looked_at")?,
         answered_at: moment("answered_at")?,
-        condition: value::text(row, "condition")?,
+        condition: value::word(row, "condition")?,
         since: moment("since")?,
         detail: value::optional_text(row, "detail")?,
         mend: value::optional_text(row, "mend")?,

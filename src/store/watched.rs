@@ -42,6 +42,8 @@ statements! {
         AND newest_run <= $4 AND stage NOT IN ('resolved', 'closed') RETURNING id";
     /// The runs from this one on that the poll is done with.
     SEEN_RUNS = "SELECT run_id, attempt FROM seen_run WHERE project = $1 AND run_id >= $2";
+    /// Whether the poll is done with any.
+    ANY_RUN = "SELECT run_id FROM seen_run WHERE project = $1 LIMIT 1";
     /// The poll is done with a run.
     MARK_RUN = "INSERT INTO seen_run (project, run_id, attempt, seen_at) VALUES ($1, $2, $3, $4) \
         ON CONFLICT (project, run_id, attempt) DO NOTHING";
@@ -67,7 +69,8 @@ pub enum Observed {
 impl Store {
     /// A failed job of a run, with its normalised error where its log tells one. Opens an incident under `id`, or attaches to the
     /// open one of the same key; the same failure again changes nothing, however many processes observe it. Another error of
-    /// the same key, while a fix is proposed already, is an incident of its own that names the first.
+    /// the same key, while a fix is proposed already, is an incident of its own that names the first. Of a project that was
+    /// removed meanwhile nothing is written.
     pub async fn observe(
         &self,
         project: &Project,
@@ -106,14 +109,20 @@ impl Store {
             }
             let (own_key, linked_to) = work.place(&seen).await?;
             let place = (own_key.as_str(), linked_to.as_ref());
-            if work.open(&seen, place, id).await? {
-                work.commit_and_nudge().await?;
-                return Ok(Observed::Opened(id.clone()));
+            let observed = if work.open(&seen, place, id).await? {
+                Observed::Opened(id.clone())
+            } else if let Some(open) = work.attach(&seen, &own_key).await? {
+                Observed::Attached(open)
+            } else {
+                continue;
+            };
+            // After the incident: whoever takes both locks takes them in one order.
+            // Break it: leave this out; `store::watched::of_a_project_that_was_removed_nothing_is_raised` then fails.
+            if !work.still_there(&project.id).await? {
+                return Ok(Observed::Known);
             }
-            if let Some(open) = work.attach(&seen, &own_key).await? {
-                work.commit().await?;
-                return Ok(Observed::Attached(open));
-            }
+            work.commit_and_nudge().await?;
+            return Ok(observed);
         }
         Err(StoreError::Refused {
             doing: "observing a failure",
@@ -175,6 +184,13 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
+    /// Whether the poll is done with any run of the project.
+    pub async fn has_seen_runs(&self, project: &ProjectId) -> Result<bool, StoreError> {
+        let mut work = self.reading("looking for any run").await?;
+        let any = sqlx::query(ANY_RUN).bind(project.as_str());
+        Ok(work.optional(any).await?.is_some())
+    }
+
     /// The poll is done with these attempts of runs.
     pub async fn mark_seen(
         &self,
@@ -206,6 +222,12 @@ struct Seen<'a> {
 }
 
 impl Work {
+    /// Whether the project was not removed; it stays until this transaction ends.
+    async fn still_there(&mut self, project: &ProjectId) -> Result<bool, StoreError> {
+        let there = sqlx::query(self.store.dialect.still_there()).bind(project.as_str());
+        Ok(self.optional(there).await?.is_some())
+    }
+
     async fn is_quiet(&mut self, seen: &Seen<'_>) -> Result<bool, StoreError> {
         let quiet = sqlx::query(QUIET)
             .bind(seen.project.id.as_str())

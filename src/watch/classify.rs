@@ -69,7 +69,8 @@ pub enum Reading {
 /// Whether a run counts at all: `push` or `schedule`, on the base branch, from the project's own repository. Runs of forks and
 /// of pull requests are never repaired.
 pub fn counts(run: &RunView, base: &str) -> bool {
-    // Break it: leave `own_repository` out; a stranger's fork with a branch of that name then makes an incident.
+    // Break it: leave `own_repository` out; a stranger's fork with a branch of that name then makes an incident
+    // (`watch::classification::only_pushes_and_schedules_of_the_base_branch_of_the_own_repository_count`).
     run.own_repository
         && matches!(run.event.as_str(), "push" | "schedule")
         && run.branch.as_deref() == Some(base)
@@ -149,7 +150,8 @@ fn meaning(conclusion: Option<&str>) -> Meaning {
     TABLE
         .iter()
         .find(|row| row.conclusion == word)
-        // Break it: answer `Neutral`; a word that the provider invents tomorrow is then dropped.
+        // Break it: answer `Neutral`; a word that the provider invents tomorrow is then dropped
+        // (`watch::classification::words_that_are_missing_or_unknown_are_unclear_and_never_green`).
         .map_or(Meaning::Unknown, |row| row.meaning)
 }
 
@@ -178,6 +180,16 @@ pub fn classify(run: &RunView, jobs: &[JobView], base: &str) -> Reading {
         Meaning::Held => Reading::AwaitsPerson,
         Meaning::Neutral => Reading::Clear(Vec::new()),
         Meaning::Unknown => Reading::Unclear(whole(FailureKind::Unknown)),
+    }
+}
+
+/// A run whose status is a word that is not known, and that has a conclusion all the same: what that is cannot be told, but a
+/// failure is never dropped, nor anything taken for a success.
+pub(super) fn of_unknown_status(run: &RunView, base: &str) -> Reading {
+    match meaning(run.conclusion.as_deref()) {
+        Meaning::Neutral => Reading::Clear(Vec::new()),
+        Meaning::Success => Reading::Unclear(Vec::new()),
+        _ => Reading::Unclear(vec![unreadable(run, base)]),
     }
 }
 

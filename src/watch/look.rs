@@ -1,11 +1,15 @@
 //! One look at one project: its runs, now and then the repository itself and its workflows, and what follows for the next look.
 
+mod telling;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use self::telling::tell;
 use super::memory::Memory;
 use super::pace::{Allowance, Shown, next_look};
-use super::poll::{PollReport, WatchError, poll};
+use super::poll::{PollReport, WatchError, is_due, poll};
 use super::record::StoreObservations;
 use super::silence;
 use super::standing::{Standing, of_error, of_repository};
@@ -16,7 +20,6 @@ use crate::config::{Poll, PollSchedule, rules_from_yaml};
 use crate::connector::{Condition, Connector, ConnectorError, Usage};
 use crate::gate::Rules;
 use crate::id::{Entropy, IncidentId};
-use crate::incident::AuditEvent;
 use crate::store::{Look, Looked, Project, Store, StoreError, WatchMode};
 use crate::worker::{Connectors, Time};
 
@@ -24,6 +27,8 @@ use crate::worker::{Connectors, Time};
 const REPOSITORY_EVERY: i64 = 10 * 60 * 1000;
 /// How often its workflows are looked at, in milliseconds.
 const WORKFLOWS_EVERY: i64 = 15 * 60 * 1000;
+/// How often a look that goes on says so.
+const KEEP_EVERY: Duration = Duration::from_secs(20);
 /// How many looks in a row may fail for the moment before that is shown.
 const PATIENCE: u32 = 3;
 
@@ -69,6 +74,8 @@ pub(super) struct Watched {
     /// How the repository said it was, and when.
     repository: Option<(Standing, Millis)>,
     workflows_at: Option<Millis>,
+    /// People were told of the limit that lasts.
+    limit_told: bool,
     /// When the newest scheduled run of each workflow began.
     pub(super) scheduled: BTreeMap<u64, Millis>,
 }
@@ -81,6 +88,12 @@ impl Watched {
         }
         self.allowance
             .map_or(now, |allowance| allowance.spent(poll, now).ready_at(poll))
+    }
+
+    /// How the repository itself said it was.
+    fn standing(&self) -> Standing {
+        let said = self.repository.as_ref();
+        said.map_or_else(Standing::default, |(standing, _)| standing.clone())
     }
 
     /// The newest run that was seen.
@@ -121,45 +134,35 @@ pub(super) async fn look(
             .map_or_else(|_| Usage::default(), |it| it.usage())
     };
     let before = usage();
+    let mut report = None;
     let outcome = match &connector {
-        Ok(connector) => seen(&means, project, &mut watched, &**connector, began).await,
+        Ok(connector) => {
+            let connector = &**connector;
+            let seen = seen(&means, project, &mut watched, connector, began, &mut report);
+            keeping(&means, &look, seen).await
+        }
         Err(reason) => Err(own_fault(reason.clone())),
     };
     let usage = usage();
-    let requests = usage.requests.saturating_sub(before.requests);
+    // Break it: count all requests; a worker that merges meanwhile then spends the allowance of the watch
+    // (`connector::limits::what_is_asked_for_a_merge_is_not_counted_as_watching`).
+    let requests = usage.watching.saturating_sub(before.watching);
     let now = means.now().await.unwrap_or(began);
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
     allowance.spend(&means.poll, requests, now);
     let allowed_at = allowance.ready_at(&means.poll);
-    let (report, standing, until) = match outcome {
-        Ok(report) => {
-            watched.failures = 0;
-            let standing = watched
-                .repository
-                .as_ref()
-                .map(|(standing, _)| standing.clone());
-            (Some(report), standing.unwrap_or_default(), None)
-        }
-        Err(trouble) => {
-            watched.failures = watched.failures.saturating_add(1);
-            let shown = !trouble.transient || watched.failures >= PATIENCE;
-            let standing = if shown {
-                trouble.standing
-            } else {
-                remembered(&look)
-            };
-            (None, standing, trouble.until)
-        }
-    };
-    tell(&means, &look, &standing, report.as_ref(), now).await;
+    let (standing, until) = settled(&look, &mut watched, outcome);
+    let told = (&standing, until);
+    tell(&means, &look, &mut watched, told, report.as_ref(), now).await;
     let own: Option<PollSchedule> = project
         .schedule
         .as_deref()
         .and_then(|text| text.parse().ok());
     let shown = Shown {
         busy: watched.memory.is_busy(),
+        // The runs were read: whatever else was not, they are read again as soon as ever.
         condition: if report.is_some() {
-            standing.condition
+            watched.standing().condition
         } else {
             at_least_failing(&standing)
         },
@@ -191,6 +194,47 @@ pub(super) async fn look(
     }
 }
 
+/// A look that takes its time keeps its project meanwhile: another process would take it over, take its time too, and nothing
+/// would ever be shown.
+async fn keeping<T>(means: &Means, look: &Look, seen: impl Future<Output = T>) -> T {
+    let keep = async {
+        loop {
+            tokio::time::sleep(KEEP_EVERY).await;
+            let kept = match means.now().await {
+                Ok(now) => means.store.keep_look(look, now).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = kept {
+                tracing::warn!(project = %look.project.id, %error, "another process may take the project over");
+            }
+        }
+    };
+    tokio::select! {
+        seen = seen => seen,
+        () = keep => std::future::pending().await,
+    }
+}
+
+/// How the project stands after a look, and before when it is not to be looked at again.
+fn settled(
+    look: &Look,
+    watched: &mut Watched,
+    outcome: Result<(), Trouble>,
+) -> (Standing, Option<Millis>) {
+    let Err(trouble) = outcome else {
+        watched.failures = 0;
+        return (watched.standing(), None);
+    };
+    watched.failures = watched.failures.saturating_add(1);
+    let shown = !trouble.transient || watched.failures >= PATIENCE;
+    let standing = if shown {
+        trouble.standing
+    } else {
+        remembered(look)
+    };
+    (standing, trouble.until)
+}
+
 /// A first failure is not shown yet, but the pace follows it.
 fn at_least_failing(standing: &Standing) -> Condition {
     match standing.condition {
@@ -207,17 +251,17 @@ fn remembered(look: &Look) -> Standing {
     }
 }
 
-/// Everything that one look reads and writes.
+/// Everything that one look reads and writes. What the poll did is reported even when something after it fails.
 async fn seen(
     means: &Means,
     project: &Project,
     watched: &mut Watched,
     connector: &dyn Connector,
     now: Millis,
-) -> Result<PollReport, Trouble> {
+    report: &mut Option<PollReport>,
+) -> Result<(), Trouble> {
     let base = base(project, watched).map_err(own_fault)?;
-    let due =
-        |at: Option<Millis>, every: i64| at.is_none_or(|at| now.0.saturating_sub(at.0) >= every);
+    let due = |at: Option<Millis>, every| at.is_none_or(|at| is_due(at, every, now));
     if due(
         watched.repository.as_ref().map(|(_, at)| *at),
         REPOSITORY_EVERY,
@@ -227,17 +271,30 @@ async fn seen(
         watched.repository = Some((of_repository(project, &view), now));
     }
     if project.watch == WatchMode::Health {
-        return Ok(PollReport::default());
+        *report = Some(PollReport::default());
+        return Ok(());
     }
-    let report = runs(means, project, watched, (connector, &base), now).await?;
-    watched.scheduled.extend(&report.scheduled);
+    let polled = runs(means, project, watched, (connector, &base), now).await?;
+    keep_newest(&mut watched.scheduled, &polled.scheduled);
+    let unanswered = polled.unanswered.clone();
+    // Break it: report it at the end only; what the runs said of themselves is then never told
+    // (`watch::conditions::what_the_runs_said_is_told_though_the_workflows_do_not_answer`).
+    *report = Some(polled);
     if due(watched.workflows_at, WORKFLOWS_EVERY) {
         silence::look(means, project, watched, connector, &base, now)
             .await
             .map_err(|error| of_watch(project, &error))?;
         watched.workflows_at = Some(now);
     }
-    Ok(report)
+    unanswered.map_or(Ok(()), |error| Err(trouble(project, &error)))
+}
+
+/// An old run that is seen late takes no newer one's place.
+fn keep_newest(known: &mut BTreeMap<u64, Millis>, seen: &BTreeMap<u64, Millis>) {
+    for (workflow, at) in seen {
+        let newest = known.entry(*workflow).or_insert(*at);
+        *newest = (*newest).max(*at);
+    }
 }
 
 async fn runs(
@@ -337,62 +394,16 @@ fn of_watch(project: &Project, error: &WatchError) -> Trouble {
     }
 }
 
-/// Tells people what changed about a project, and logs what was found. A history that cannot be written is logged.
-async fn tell(
-    means: &Means,
-    look: &Look,
-    standing: &Standing,
-    report: Option<&PollReport>,
-    now: Millis,
-) {
-    let project = &look.project;
-    for incident in report.into_iter().flat_map(|report| &report.opened) {
-        tracing::info!(project = %project.id, %incident, "a failure became an incident");
-    }
-    let remarks = report.into_iter().flat_map(|report| &report.remarks);
-    let mut messages: Vec<(&'static str, String)> = remarks
-        .map(|remark| ("watch-remark", format!("{}: {remark}", project.full_name)))
-        .collect();
-    if standing.condition != look.condition {
-        messages.push(("condition-changed", in_words(project, standing)));
-    }
-    for (kind, text) in messages {
-        tracing::warn!(project = %project.id, "{text}");
-        // A limit passes by itself and comes back; the list of projects shows it.
-        let quiet = [standing.condition, look.condition].contains(&Condition::Limited);
-        let told = if kind == "condition-changed" && quiet {
-            let event = AuditEvent { kind, detail: text };
-            let organisation = &project.organisation;
-            let store = &means.store;
-            store
-                .record(organisation, None, Some(&project.id), &event, now)
-                .await
-        } else {
-            let organisation = &project.organisation;
-            let store = &means.store;
-            store
-                .tell_of_project(organisation, &project.id, kind, &text, now)
-                .await
-        };
-        if let Err(error) = told {
-            tracing::error!(project = %project.id, %error, "the project's history cannot be written");
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn in_words(project: &Project, standing: &Standing) -> String {
-    let name = &project.full_name;
-    let Standing {
-        condition,
-        detail,
-        mend,
-    } = standing;
-    if *condition == Condition::Fine {
-        return format!("{name} can be watched again");
+    #[test]
+    fn an_old_scheduled_run_that_is_seen_late_takes_no_newer_ones_place() {
+        let mut known = BTreeMap::from([(1, Millis(50)), (2, Millis(50))]);
+        let seen = BTreeMap::from([(1, Millis(40)), (2, Millis(60)), (3, Millis(10))]);
+        keep_newest(&mut known, &seen);
+        let newest = BTreeMap::from([(1, Millis(50)), (2, Millis(60)), (3, Millis(10))]);
+        assert_eq!(known, newest);
     }
-    let detail = detail.as_deref().unwrap_or_default();
-    let mend = mend
-        .as_deref()
-        .map_or_else(String::new, |mend| format!("; {mend}"));
-    format!("{name} is {}: {detail}{mend}", condition.as_str())
 }

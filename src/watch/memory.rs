@@ -22,8 +22,8 @@ pub struct Memory {
     pub(super) settled: Option<Arc<[RunView]>>,
     /// How often an attempt of a run was read without being understood.
     pub(super) readings: BTreeMap<(u64, u64), u32>,
-    /// How often a job's log could not be fetched.
-    pub(super) log_readings: BTreeMap<u64, u32>,
+    /// How often an attempt of a run has waited for the log of one of its jobs.
+    pub(super) log_readings: BTreeMap<(u64, u64), u32>,
     /// Attempts of runs that wait for a person, and of which that was said.
     pub(super) held: BTreeSet<(u64, u64)>,
     /// Runs that cannot be judged, in words, of which that was said.

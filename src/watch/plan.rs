@@ -1,6 +1,6 @@
 //! Which of the runs on some pages count. Runs are offered from the newest to the oldest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Observation;
 use crate::clock::Millis;
@@ -26,6 +26,10 @@ pub(super) struct Entry {
     /// When it ended, by the provider's clock.
     pub(super) ended_at: Option<Millis>,
     pub(super) observations: Vec<Observation>,
+    /// Whether it may be written another time. Not one that a newer run of its scope would then make stale, nor one of a first
+    /// poll, which would then be history.
+    pub(super) may_wait: bool,
+    scope: Scope,
 }
 
 /// The runs so far.
@@ -49,12 +53,13 @@ fn scope(run: &RunView) -> Scope {
     (run.workflow_id, run.event.clone())
 }
 
-/// Whether a run says how its workflow is: cancelled and skipped runs do not.
+/// Whether a run says how its workflow is: cancelled and skipped runs do not, nor those that may not have ended.
 fn is_decisive(run: &RunView) -> bool {
-    matches!(
-        run.conclusion.as_deref(),
-        Some("success" | "failure" | "timed_out" | "startup_failure")
-    )
+    run.status == "completed"
+        && matches!(
+            run.conclusion.as_deref(),
+            Some("success" | "failure" | "timed_out" | "startup_failure")
+        )
 }
 
 impl<'a> Plan<'a> {
@@ -73,6 +78,10 @@ impl<'a> Plan<'a> {
 
     /// A run that was seen before.
     pub(super) fn seen(&mut self, run: &RunView) {
+        self.decide(run);
+    }
+
+    fn decide(&mut self, run: &RunView) {
         if is_decisive(run) {
             self.decided.insert(scope(run));
         }
@@ -84,7 +93,8 @@ impl<'a> Plan<'a> {
         if self.blocked.contains(&scope) {
             Verdict::Later
         } else if self.decided.contains(&scope) {
-            // Break it: answer `Read`; an older run that ends late then closes or opens what a newer one has settled.
+            // Break it: answer `Read`; an older run that ends late then closes or opens what a newer one has settled
+            // (`watch::polling::an_older_run_that_ends_late_is_refused`).
             Verdict::Stale
         } else {
             Verdict::Read
@@ -97,16 +107,19 @@ impl<'a> Plan<'a> {
     }
 
     /// A run and what it says. About one key only the newest run speaks.
-    pub(super) fn add(&mut self, run: &RunView, mut observations: Vec<Observation>) {
+    pub(super) fn add(&mut self, run: &RunView, observations: Vec<Observation>) {
+        let mut observations = one_for_each_key(self.project, observations);
         observations.retain(|observation| self.spoken.insert(observation.key(self.project)));
-        if self.first && is_decisive(run) {
-            self.decided.insert(scope(run));
+        if self.first {
+            self.decide(run);
         }
         self.entries.push(Entry {
             run: run.id,
             attempt: run.attempt,
             ended_at: run.updated_at,
             observations,
+            may_wait: !self.first,
+            scope: scope(run),
         });
     }
 
@@ -114,7 +127,31 @@ impl<'a> Plan<'a> {
     /// speaks next time.
     pub(super) fn entries(self) -> Vec<Entry> {
         let mut entries = self.entries;
+        let mut scopes = BTreeSet::new();
+        for entry in &mut entries {
+            entry.may_wait &= scopes.insert(entry.scope.clone());
+        }
         entries.reverse();
         entries
     }
+}
+
+/// Names of jobs need not be distinct: of several observations of one key the first failure counts, else the first success.
+fn one_for_each_key(project: &ProjectId, observations: Vec<Observation>) -> Vec<Observation> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut merged: Vec<Observation> = Vec::with_capacity(observations.len());
+    for observation in observations {
+        let key = observation.key(project);
+        match places.get(&key).and_then(|place| merged.get_mut(*place)) {
+            // Break it: keep the first whatever it is; a failed job behind a namesake that succeeded is then never told
+            // (`watch::odd_runs::a_failed_job_does_not_hide_behind_a_namesake_that_succeeded`).
+            Some(known @ Observation::Succeeded(_)) => *known = observation,
+            Some(Observation::Failed(_)) => {}
+            None => {
+                places.insert(key, merged.len());
+                merged.push(observation);
+            }
+        }
+    }
+    merged
 }

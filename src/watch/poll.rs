@@ -1,21 +1,22 @@
 //! One look at the runs of one project.
 
+mod odd;
+mod order;
+mod writing;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::classify::{Observation, Reading, classify, counts, depends_on_jobs, unreadable};
+use self::odd::{has_no_branch, is_running};
+use super::classify::{Reading, classify, counts, depends_on_jobs, of_unknown_status, unreadable};
 use super::memory::Memory;
 use super::plan::{Entry, Plan, Verdict};
 use super::plausible::is_implausible;
 use super::record::{Observations, RecordError};
-use crate::agent::reader;
 use crate::attest::keys::FillError;
-use crate::change::Sha256Digest;
 use crate::clock::Millis;
-use crate::connector::{Connector, ConnectorError, JobLog, RunView};
+use crate::connector::{Connector, ConnectorError, RunView};
 use crate::id::{IncidentId, ProjectId};
-use crate::incident::Failure;
-use crate::store::Observed;
 
 /// How many pages of runs one poll reads at most.
 const PAGES: u32 = 10;
@@ -23,12 +24,16 @@ const PAGES: u32 = 10;
 const SWEEP_EVERY: i64 = 30 * 60 * 1000;
 /// How many runs that have left the first page are read one by one in a poll.
 const SINGLE_RUNS: usize = 5;
-/// Bytes of a failed job's log that are read for its normalised error.
-const LOG_BYTES: usize = 2 << 20;
 /// How often a run that is not understood is read before it counts as failed for an unknown cause.
 const READINGS: u32 = 3;
-/// How many runs whose jobs do not come end a poll: the provider is down then, not a run.
+/// How often the jobs of a run are asked for that do not come, before it counts as failed for an unknown cause. A provider may
+/// be down for minutes, and a cause that is known can be mended.
+const ASKINGS: u32 = 10;
+/// How many runs whose jobs do not come are asked about in one poll: the provider is down then, not a run.
 const UNREACHABLE: u32 = 3;
+/// The largest number of a run or an attempt that counts. Numbers in JSON are exact up to there, and no provider counts so far;
+/// a run with a larger one would be newer than all others for ever.
+const LARGEST_NUMBER: u64 = 1 << 53;
 
 /// How many remarks on runs that cannot be judged are remembered.
 const LEFT_OUT: usize = 200;
@@ -76,6 +81,8 @@ pub struct PollReport {
     pub lag: Option<i64>,
     /// When the newest scheduled run of each workflow began, as far as it was seen.
     pub scheduled: BTreeMap<u64, Millis>,
+    /// What the provider did not answer, where runs wait for it.
+    pub unanswered: Option<ConnectorError>,
 }
 
 /// Reads the project's runs, newest first, and writes down what they say. `base` is the watched branch.
@@ -108,10 +115,12 @@ pub async fn poll(
         held: BTreeSet::new(),
         left_out: BTreeSet::new(),
         unreachable: 0,
+        logs_awaited: 0,
     };
     let Some(runs) = round.collect().await? else {
         return Ok(round.report);
     };
+    let runs = order::by_age(runs, now);
     let entries = round.plan(&runs).await?;
     round.write(entries, new_id).await?;
     Ok(round.finish(&runs))
@@ -137,6 +146,8 @@ struct Round<'a> {
     held: BTreeSet<(u64, u64)>,
     left_out: BTreeSet<String>,
     unreachable: u32,
+    /// How many logs did not come.
+    logs_awaited: u32,
 }
 
 impl Round<'_> {
@@ -157,7 +168,7 @@ impl Round<'_> {
     /// The runs that count, newest first, each with whether it was seen before: all of every page up to known ground. None when
     /// nothing has changed and nothing was left over.
     async fn collect(&mut self) -> Result<Option<Vec<(RunView, bool)>>, WatchError> {
-        let due = |at: Millis| self.now.0.saturating_sub(at.0) >= SWEEP_EVERY;
+        let due = |at| is_due(at, SWEEP_EVERY, self.now);
         let sweep = self.memory.swept_at.is_none_or(due);
         let mut wanted: BTreeSet<u64> = &self.memory.running | &self.memory.unread;
         let mut found: BTreeMap<u64, (RunView, bool)> = BTreeMap::new();
@@ -171,7 +182,9 @@ impl Round<'_> {
                 }
                 self.first_page = Arc::clone(&page.runs);
             }
-            self.say_what_was_left_out(&page.left_out);
+            for words in page.left_out.iter() {
+                self.say(words);
+            }
             let Some(oldest) = page.runs.iter().map(|run| run.id).min() else {
                 break;
             };
@@ -191,13 +204,11 @@ impl Round<'_> {
         Ok(Some(found.into_values().rev().collect()))
     }
 
-    /// Says once of each run that cannot be judged that it cannot.
-    fn say_what_was_left_out(&mut self, left_out: &[String]) {
-        for words in left_out {
-            if !self.memory.left_out.contains(words) && self.left_out.insert(words.clone()) {
-                let remark = format!("{words}; nothing follows from it, look at it yourself");
-                self.report.remarks.push(remark);
-            }
+    /// Says once of what cannot be judged that it cannot.
+    fn say(&mut self, words: &str) {
+        if !self.memory.left_out.contains(words) && self.left_out.insert(words.to_owned()) {
+            let remark = format!("{words}; nothing follows from it, look at it yourself");
+            self.report.remarks.push(remark);
         }
     }
 
@@ -208,21 +219,30 @@ impl Round<'_> {
         seen: &BTreeSet<(u64, u64)>,
         found: &mut BTreeMap<u64, (RunView, bool)>,
     ) -> bool {
-        if i64::try_from(run.id).is_err() || i64::try_from(run.attempt).is_err() {
-            // No provider counts that far; the database does not either.
+        if run.id.max(run.attempt) > LARGEST_NUMBER {
+            // Break it: let it pass without a word; a failure is then dropped, and nobody looks
+            // (`watch::odd_runs::a_run_whose_number_cannot_be_right_is_said_and_speaks_for_no_other`).
+            if counts(run, self.base) {
+                self.say(&format!("{}: it cannot be numbered so", name(run)));
+            }
             return false;
         }
         self.newest = self.newest.max(Some(run.id));
         if !counts(run, self.base) {
+            if has_no_branch(run) {
+                self.say(&format!("{}: its branch is missing", name(run)));
+            }
             return false;
         }
         if run.event == "schedule"
             && let Some(at) = run.started_at
         {
+            // A moment that is still to come would hide for ever that no run comes any more.
+            let at = at.min(self.now);
             let newest = self.report.scheduled.entry(run.workflow_id).or_insert(at);
             *newest = (*newest).max(at);
         }
-        if run.status != "completed" {
+        if is_running(run) {
             self.running.insert(run.id);
             return false;
         }
@@ -240,7 +260,7 @@ impl Round<'_> {
     ) -> Result<(), WatchError> {
         for (place, number) in wanted.iter().enumerate() {
             self.beyond.insert(*number);
-            if place >= SINGLE_RUNS {
+            if place >= SINGLE_RUNS || self.report.unanswered.is_some() {
                 self.running.insert(*number);
                 continue;
             }
@@ -253,6 +273,24 @@ impl Round<'_> {
                 // Runs can be deleted.
                 Err(ConnectorError::Absent { .. }) => {
                     self.beyond.remove(number);
+                }
+                Err(error @ ConnectorError::Unreachable { .. }) => {
+                    // Break it: end the poll here; what is new on the pages is then not told until this run is answered for
+                    // (`watch::odd_runs::a_run_that_is_not_answered_for_is_asked_for_again_and_holds_nothing_back`).
+                    self.running.insert(*number);
+                    self.report.unanswered = Some(error);
+                }
+                // Break it: let the poll fail; the run is then asked for again by every later one
+                // (`watch::polling::an_old_run_that_turns_odd_is_said_once_and_keeps_nothing_from_being_polled`).
+                Err(error @ ConnectorError::Refused { .. }) => {
+                    self.beyond.remove(number);
+                    // The page that it is on may have said so.
+                    let named = format!("run {number}: ");
+                    if !self.left_out.iter().any(|words| words.starts_with(&named)) {
+                        self.say(&format!(
+                            "run {number} had not ended when it was last seen, and cannot be read any more ({error})"
+                        ));
+                    }
                 }
                 Err(error) => return Err(self.provider(error)),
             }
@@ -274,6 +312,7 @@ impl Round<'_> {
         memory.running = self.running;
         memory.unread = self.unread;
         memory.readings.retain(|run, _| listed.contains(run));
+        memory.log_readings.retain(|run, _| listed.contains(run));
         memory.held.retain(|run| listed.contains(run));
         memory.settled = Some(self.first_page);
         if self.swept {
@@ -290,7 +329,13 @@ impl Round<'_> {
 
     /// Decides from the newest run to the oldest what each of them says.
     async fn plan(&mut self, runs: &[(RunView, bool)]) -> Result<Vec<Entry>, WatchError> {
-        let first = !runs.iter().any(|(_, seen)| *seen);
+        let mut first = !runs.iter().any(|(_, seen)| *seen);
+        if first {
+            // Break it: leave this out; a page full of other runs then makes history of failures
+            // (`watch::odd_runs::a_page_full_of_other_runs_makes_no_history_of_failures`).
+            let seen = self.observations.anything_seen().await;
+            first = !seen.map_err(|error| self.record(error))?;
+        }
         let mut plan = Plan::new(self.project, first);
         for (run, seen) in runs {
             if *seen {
@@ -318,7 +363,7 @@ impl Round<'_> {
     async fn read(&mut self, plan: &mut Plan<'_>, run: &RunView) -> Result<(), WatchError> {
         match self.reading(run).await? {
             Some(Reading::Clear(observations)) => plan.add(run, observations),
-            Some(Reading::Unclear(observations)) if self.read_often_enough(run) => {
+            Some(Reading::Unclear(observations)) if self.count_reading(run) >= READINGS => {
                 let ended = run.conclusion.as_deref().unwrap_or("nothing");
                 let consequence = if observations.is_empty() {
                     "nothing follows from it"
@@ -351,14 +396,21 @@ impl Round<'_> {
     /// What a run means. One whose jobs the provider does not tell must not hide the others: it is unclear, or, when the
     /// provider only fails for the moment, read another time (`None`).
     async fn reading(&mut self, run: &RunView) -> Result<Option<Reading>, WatchError> {
+        if run.status != "completed" {
+            return Ok(Some(of_unknown_status(run, self.base)));
+        }
         if !depends_on_jobs(run) {
             return Ok(Some(classify(run, &[], self.base)));
+        }
+        if !self.may_ask(run) {
+            return Ok(None);
         }
         let error = match self.connector.jobs(run.id, run.attempt).await {
             Ok(jobs) => return Ok(Some(classify(run, &jobs, self.base))),
             Err(
                 error @ (ConnectorError::Limited { .. }
                 | ConnectorError::Unauthorised { .. }
+                | ConnectorError::NoToken { .. }
                 | ConnectorError::Forbidden { .. }),
             ) => return Err(self.provider(error)),
             Err(error) => error,
@@ -366,118 +418,39 @@ impl Round<'_> {
         tracing::warn!(project = %self.project, run = run.id, %error, "the jobs of a run cannot be read");
         if error.is_transient() {
             self.unreachable += 1;
-            return if self.unreachable < UNREACHABLE {
-                Ok(None)
-            } else {
-                Err(self.provider(error))
-            };
+            self.report.unanswered.get_or_insert(error);
+            // Break it: never give up; a run whose jobs never come is then never told
+            // (`watch::odd_runs::runs_whose_jobs_do_not_come_hold_no_others_back_and_are_told_in_the_end`).
+            if self.count_reading(run) < ASKINGS {
+                return Ok(None);
+            }
         }
         let failed = run.conclusion.as_deref() != Some("success");
         let observations = failed.then(|| unreadable(run, self.base));
         Ok(Some(Reading::Unclear(observations.into_iter().collect())))
     }
 
+    /// Whether the jobs of a run are asked for in this poll. Of those that did not come before, one fewer than of all, so that
+    /// they never take the turn of the others.
+    fn may_ask(&self, run: &RunView) -> bool {
+        let known = self.memory.readings.contains_key(&(run.id, run.attempt));
+        self.unreachable < UNREACHABLE - u32::from(known)
+    }
+
     /// Counts one more reading.
-    fn read_often_enough(&mut self, run: &RunView) -> bool {
-        let readings = self
-            .memory
-            .readings
-            .entry((run.id, run.attempt))
-            .or_default();
+    fn count_reading(&mut self, run: &RunView) -> u32 {
+        let attempt = (run.id, run.attempt);
+        let readings = self.memory.readings.entry(attempt).or_default();
         *readings = readings.saturating_add(1);
-        *readings >= READINGS
+        *readings
     }
+}
 
-    async fn write(&mut self, entries: Vec<Entry>, new_id: NewId<'_>) -> Result<(), WatchError> {
-        let mut settled = Vec::new();
-        for entry in entries {
-            if !entry.observations.is_empty() {
-                self.mark(&mut settled).await?;
-            }
-            for observation in &entry.observations {
-                self.write_one(observation, &entry, new_id).await?;
-            }
-            settled.push((entry.run, entry.attempt));
-        }
-        self.mark(&mut settled).await
-    }
-
-    /// Marks runs whose observations are written down.
-    async fn mark(&self, runs: &mut Vec<(u64, u64)>) -> Result<(), WatchError> {
-        if runs.is_empty() {
-            return Ok(());
-        }
-        // Break it: mark before the observations are written; a crash between the two then loses what the run said.
-        let marked = self.observations.mark_seen(runs, self.now).await;
-        runs.clear();
-        marked.map_err(|error| self.record(error))
-    }
-
-    async fn write_one(
-        &mut self,
-        observation: &Observation,
-        entry: &Entry,
-        new_id: NewId<'_>,
-    ) -> Result<(), WatchError> {
-        let failure = match observation {
-            Observation::Failed(failure) => failure,
-            Observation::Succeeded(success) => {
-                let key = success.key(self.project);
-                let written = self.observations.observe_success(&key, success, self.now);
-                written.await.map_err(|error| self.record(error))?;
-                self.report.successes += 1;
-                return Ok(());
-            }
-        };
-        let signature = self.signature(failure).await?;
-        let id = new_id().map_err(|error| self.record(error.into()))?;
-        let observed = self
-            .observations
-            .observe(failure, signature.as_ref(), id, self.now)
-            .await;
-        match observed.map_err(|error| self.record(error))? {
-            Observed::Opened(id) => self.report.opened.push(id),
-            Observed::Attached(id) => self.report.attached.push(id),
-            Observed::Suppressed => {
-                self.report.suppressed += 1;
-                return Ok(());
-            }
-            Observed::Known => return Ok(()),
-        }
-        let lag = entry
-            .ended_at
-            .map(|at| self.now.0.saturating_sub(at.0).max(0));
-        self.report.lag = self.report.lag.max(lag);
-        Ok(())
-    }
-
-    /// The failed job's normalised error. A log that does not come for the moment is waited for a few times, since without it
-    /// another error of the same job cannot be told apart.
-    async fn signature(&mut self, failure: &Failure) -> Result<Option<Sha256Digest>, WatchError> {
-        let Some(job) = failure.job_id.filter(|_| failure.kind.may_be_code()) else {
-            return Ok(None);
-        };
-        match self.connector.job_log(job, LOG_BYTES).await {
-            Ok(JobLog::Text { bytes, omitted, .. }) => {
-                self.memory.log_readings.remove(&job);
-                Ok(reader::read(&bytes, omitted, &|_| true).0.signature())
-            }
-            Ok(JobLog::Missing { .. }) => Ok(None),
-            Err(error) if error.is_transient() => {
-                let readings = self.memory.log_readings.entry(job).or_default();
-                *readings += 1;
-                if *readings < READINGS {
-                    return Err(self.provider(error));
-                }
-                self.memory.log_readings.remove(&job);
-                Ok(None)
-            }
-            Err(error) => {
-                tracing::debug!(project = %self.project, job, %error, "a log cannot be read");
-                Ok(None)
-            }
-        }
-    }
+/// Whether something that was done then and is done every so often is to be done again. What seems to be still to come was done
+/// before the clock was moved back.
+pub(super) fn is_due(at: Millis, every: i64, now: Millis) -> bool {
+    let passed = now.0.saturating_sub(at.0);
+    passed >= every || passed < 0
 }
 
 /// A run in words.

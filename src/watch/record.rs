@@ -19,6 +19,8 @@ pub type RecordError = Box<dyn std::error::Error + Send + Sync>;
 pub trait Observations: Send + Sync {
     /// The attempts of runs numbered `from` and above about which everything is written down.
     async fn seen(&self, from: u64) -> Result<BTreeSet<(u64, u64)>, RecordError>;
+    /// Whether there is any such attempt, of whatever run.
+    async fn anything_seen(&self) -> Result<bool, RecordError>;
     /// Says that everything about these is written down.
     async fn mark_seen(&self, runs: &[(u64, u64)], now: Millis) -> Result<(), RecordError>;
     /// A failure, with its normalised error where its log tells one: it opens an incident with this id, or attaches to the open
@@ -49,6 +51,10 @@ pub(super) struct StoreObservations<'a> {
 impl Observations for StoreObservations<'_> {
     async fn seen(&self, from: u64) -> Result<BTreeSet<(u64, u64)>, RecordError> {
         Ok(self.store.seen_runs(&self.project.id, from).await?)
+    }
+
+    async fn anything_seen(&self) -> Result<bool, RecordError> {
+        Ok(self.store.has_seen_runs(&self.project.id).await?)
     }
 
     async fn mark_seen(&self, runs: &[(u64, u64)], now: Millis) -> Result<(), RecordError> {

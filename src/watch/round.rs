@@ -1,11 +1,11 @@
 //! Every watched project, again and again: the ones that are due are taken from the database, looked at side by side, and given
 //! back with what was seen.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::look::{Finished, Means, Watched, look};
@@ -38,7 +38,8 @@ pub struct Watch {
     owner: String,
     projects: BTreeMap<ProjectId, Watched>,
     under_way: JoinSet<Finished>,
-    taken: BTreeSet<ProjectId>,
+    /// The projects that are being looked at, each with the task that does.
+    taken: BTreeMap<ProjectId, Id>,
 }
 
 /// Looks at every confirmed project when it is due, until it is told to stop. Whatever goes wrong is logged and shown with the
@@ -46,15 +47,9 @@ pub struct Watch {
 pub async fn run(mut watch: Watch, stop: CancellationToken) {
     let watching = async {
         loop {
-            let pause = match watch.turn().await {
-                Ok(pause) => pause,
-                Err(error) => {
-                    tracing::error!(%error, "the watched projects cannot be looked at");
-                    DATABASE_PAUSE
-                }
-            };
-            if watch.under_way.is_empty() {
-                tokio::time::sleep(pause).await;
+            if let Err(error) = watch.turn().await {
+                tracing::error!(%error, "the watched projects cannot be looked at");
+                tokio::time::sleep(DATABASE_PAUSE).await;
             }
         }
     };
@@ -88,7 +83,7 @@ impl Watch {
             owner,
             projects: BTreeMap::new(),
             under_way: JoinSet::new(),
-            taken: BTreeSet::new(),
+            taken: BTreeMap::new(),
         }
     }
 
@@ -136,7 +131,8 @@ impl Watch {
             if self.under_way.is_empty() {
                 return Ok(reports);
             }
-            reports.extend(self.reap().await?);
+            let ended = self.under_way.join_next().await;
+            reports.extend(self.gather(ended).await?);
         }
     }
 
@@ -155,18 +151,26 @@ impl Watch {
         self.means.store.leave_looks(&self.owner, now).await
     }
 
-    /// Takes what is due and waits for a look that ends, if there is one; how long nothing is due after that.
-    async fn turn(&mut self) -> Result<Duration, StoreError> {
+    /// Takes what is due, and waits until a look ends or something else may be due.
+    async fn turn(&mut self) -> Result<(), StoreError> {
         let now = self.means.now().await?;
         self.take(now, Insistence::WithinAllowance).await?;
-        if !self.under_way.is_empty() {
-            self.reap().await?;
-            return Ok(Duration::ZERO);
+        let pause = if self.under_way.is_empty() {
+            let next = self.next_due(now).await?;
+            let left = next.map_or(i64::MAX, |next| next.0.saturating_sub(now.0).max(10));
+            let left = Duration::from_millis(u64::try_from(left).unwrap_or_default());
+            left.min(TICK)
+        } else {
+            TICK
+        };
+        // Break it: wait for the end of a look only; one provider that trickles then stops all other projects
+        // (`watch::side_by_side::a_look_that_does_not_end_keeps_no_other_project_waiting`).
+        tokio::select! {
+            ended = self.under_way.join_next(), if !self.under_way.is_empty() => {
+                self.gather(ended).await.map(drop)
+            }
+            () = tokio::time::sleep(pause) => Ok(()),
         }
-        let next = self.next_due(now).await?;
-        let left = next.map_or(i64::MAX, |next| next.0.saturating_sub(now.0).max(10));
-        let left = Duration::from_millis(u64::try_from(left).unwrap_or_default());
-        Ok(left.min(TICK))
     }
 
     /// Takes projects that are due, as many as there is room for.
@@ -177,7 +181,7 @@ impl Watch {
         };
         for taken in self.means.store.take_looks(&self.owner, now, room).await? {
             let id = taken.project.id.clone();
-            if !self.taken.insert(id.clone()) {
+            if self.taken.contains_key(&id) {
                 // Somebody said that there is news while it is being looked at: it is due again when that look ends.
                 continue;
             }
@@ -187,22 +191,25 @@ impl Watch {
             let allowed_at = watched.allowed_at(&self.means.poll, &taken.project, now);
             if allowed_at > now && insistence == Insistence::WithinAllowance {
                 self.projects.insert(id.clone(), watched);
-                self.taken.remove(&id);
                 let store = &self.means.store;
-                store.put_off_look(&self.owner, &id, allowed_at).await?;
+                let owner = &self.owner;
+                store.put_off_look(owner, &id, allowed_at, now).await?;
                 continue;
             }
-            self.under_way
-                .spawn(look(Arc::clone(&self.means), taken, watched, now));
+            let look = look(Arc::clone(&self.means), taken, watched, now);
+            self.taken.insert(id, self.under_way.spawn(look).id());
         }
         Ok(())
     }
 
-    /// Waits for a look that ends, and gives back it and all others that have ended by then.
-    async fn reap(&mut self) -> Result<Vec<(ProjectId, PollReport)>, StoreError> {
-        let mut ended: Vec<(Look, Looked)> = Vec::new();
+    /// Gives back the look that ended and all others that have ended by now.
+    async fn gather(
+        &mut self,
+        ended: Option<Result<Finished, JoinError>>,
+    ) -> Result<Vec<(ProjectId, PollReport)>, StoreError> {
+        let mut looks: Vec<(Look, Looked)> = Vec::new();
         let mut reports = Vec::new();
-        let mut next = self.under_way.join_next().await;
+        let mut next = ended;
         while let Some(finished) = next {
             match finished {
                 Ok(finished) => {
@@ -210,20 +217,19 @@ impl Watch {
                     self.taken.remove(&id);
                     self.projects.insert(id.clone(), finished.watched);
                     reports.extend(finished.report.map(|report| (id, report)));
-                    ended.push((finished.look, finished.looked));
+                    looks.push((finished.look, finished.looked));
                 }
                 Err(error) => {
                     // Its project is due again when its time is over.
                     tracing::error!(%error, "a look at a project ended badly");
+                    // Break it: leave it among those that are taken;
+                    // `watch::side_by_side::a_look_that_broke_off_is_made_again_while_another_goes_on` then fails.
+                    self.taken.retain(|_, task| *task != error.id());
                 }
             }
             next = self.under_way.try_join_next();
         }
-        if self.under_way.is_empty() {
-            // What ended badly is not remembered as taken for ever.
-            self.taken.clear();
-        }
-        self.means.store.looked(&self.owner, &ended).await?;
+        self.means.store.looked(&self.owner, &looks).await?;
         Ok(reports)
     }
 }

@@ -40,55 +40,60 @@ pub(super) async fn look(
     };
     let known = means.store.workflow_facts(&project.id).await;
     let known = known.map_err(|error| record(error.into()))?;
-    let mut changed = Vec::new();
+    let keep = async |facts: &[(u64, String)]| {
+        let kept = means.store.keep_workflow_facts(&project.id, facts, now);
+        kept.await.map_err(|error| record(error.into()))
+    };
+    let mut uneventful = Vec::new();
+    let mut failed = Ok(());
     for view in &views {
         let before: Option<WorkflowFacts> = known
             .iter()
             .find(|(id, _)| *id == view.id)
             .and_then(|(_, facts)| serde_json::from_str(facts).ok());
-        let schedules = schedules(connector, base, view).await.map_err(provider)?;
+        let schedules = match schedules(connector, base, view, before.as_ref()).await {
+            Ok(schedules) => schedules,
+            Err(error) => {
+                failed = Err(provider(error));
+                break;
+            }
+        };
         let scheduled_at = watched.scheduled.get(&view.id).copied();
         let (facts, finding) = judge(before.as_ref(), view, schedules, scheduled_at, now);
+        let text = serde_json::to_string(&facts).map_err(|error| record(error.into()))?;
         if let Some(finding) = finding {
-            let written = write(
-                means,
-                project,
-                watched,
-                (connector, base),
-                view,
-                &finding,
-                now,
-            );
-            written.await?;
-        }
-        if before.as_ref() != Some(&facts) {
-            let facts = serde_json::to_string(&facts).map_err(|error| record(error.into()))?;
-            changed.push((view.id, facts));
+            let place = (connector, base);
+            write(means, project, watched, place, view, &finding, now).await?;
+            // Break it: keep them with the others; a workflow whose file does not come then lets every look write this again
+            // (`watch::silence::while_one_file_does_not_come_another_silence_is_told_once`).
+            keep(&[(view.id, text)]).await?;
+        } else if before.as_ref() != Some(&facts) {
+            uneventful.push((view.id, text));
         }
     }
-    let kept = means
-        .store
-        .keep_workflow_facts(&project.id, &changed, now)
-        .await;
-    kept.map_err(|error| record(error.into()))
+    keep(&uneventful).await?;
+    failed
 }
 
+/// When a workflow's file says that it runs. A file that makes no sense says what it said `before`.
 async fn schedules(
     connector: &dyn Connector,
     base: &str,
     view: &WorkflowView,
+    before: Option<&WorkflowFacts>,
 ) -> Result<Vec<String>, ConnectorError> {
     if view.state != "active" || !view.path.starts_with(".github/workflows/") {
         return Ok(Vec::new());
     }
     match connector.file(base, &view.path, FILE_BYTES).await {
         Ok(file) => Ok(file.map_or_else(Vec::new, |file| calendar::schedules(&file))),
-        Err(error) if error.is_transient() => Err(error),
-        // A file that cannot be read has no schedule that could be missed.
-        Err(error) => {
-            tracing::debug!(%error, "a workflow's file cannot be read");
-            Ok(Vec::new())
+        // Break it: say that it has no schedule, or say so of a file that may not be seen; a silence that goes on then counts
+        // as ended (`watch::silence::a_file_that_cannot_be_read_ends_no_silence`).
+        Err(ConnectorError::Refused { action, reason }) => {
+            tracing::warn!(reason, "{action}: what was known of the workflow stays");
+            Ok(before.map_or_else(Vec::new, |before| before.schedules.clone()))
         }
+        Err(error) => Err(error),
     }
 }
 

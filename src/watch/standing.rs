@@ -29,7 +29,12 @@ pub fn of_error(project: &Project, error: &ConnectorError) -> Standing {
     let id = &project.id;
     let token = format!("`caretaker project credential {id} --token-env VAR`");
     let (condition, mend) = match error {
-        ConnectorError::Limited { .. } => (Condition::Limited, None),
+        ConnectorError::Limited { .. } => (
+            Condition::Limited,
+            Some(format!(
+                "nothing is seen until then, and it is looked at again by itself; when it comes back, give the project a token or an App of its own: {token}, or ask less often with poll.quiet_seconds"
+            )),
+        ),
         ConnectorError::Unreachable { .. } => (
             Condition::Unreachable,
             Some(
@@ -53,6 +58,10 @@ pub fn of_error(project: &Project, error: &ConnectorError) -> Standing {
                 "if it was deleted, `caretaker project remove {id}`; if the token lost sight of it, {token}"
             )),
         ),
+        ConnectorError::NoToken { reason, mend } => {
+            let (detail, mend) = (reason.clone(), (*mend).to_owned());
+            return Standing::new(Condition::CredentialRefused, detail, Some(mend));
+        }
         ConnectorError::Refused { .. } => (
             Condition::Failing,
             Some("look at the provider's status page; it is looked at again by itself".to_owned()),
@@ -72,7 +81,9 @@ pub fn of_repository(project: &Project, view: &RepositoryView) -> Standing {
                 "the provider answers with repository number {} instead of {}",
                 view.id, project.repository_id
             ),
-            None,
+            Some(format!(
+                "its runs are those of another repository: if it was deleted and made anew, `caretaker project remove {id}` and register it again; if not, look at github.api_url"
+            )),
         );
     }
     if view.archived {

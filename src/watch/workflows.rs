@@ -48,14 +48,17 @@ pub fn judge(
     now: Millis,
 ) -> (WorkflowFacts, Option<Finding>) {
     let before = known.and_then(|known| known.silent.clone());
-    let seen = scheduled_at.map(|at| at.0);
+    // What is still to come would hide for ever that no run comes any more.
+    // Break it: take it as it is said (`watch::silence::a_run_that_begins_in_the_far_future_hides_no_absence`).
+    let past = |at: i64| at.min(now.0);
+    let seen = scheduled_at.map(|at| past(at.0));
     let mut facts = WorkflowFacts {
         name: view.name.clone(),
         path: view.path.clone(),
         state: view.state.clone(),
         schedules,
-        scheduled_at: seen.max(known.and_then(|known| known.scheduled_at)),
-        watched_since: known.map_or(now.0, |known| known.watched_since),
+        scheduled_at: seen.max(known.and_then(|known| known.scheduled_at).map(past)),
+        watched_since: known.map_or(now.0, |known| past(known.watched_since)),
         silent: None,
     };
     facts.silent = disabled(known, view).or_else(|| absent(&facts, now));

@@ -38,7 +38,7 @@ pub(super) async fn answer(
     if let Some(gone) = gone(view.state) {
         return Err(gone);
     }
-    // Break it: drop this comparison; `web::a_form_for_another_question_answers_nothing` then fails.
+    // Break it: drop this comparison; `web::answers::a_form_for_another_question_answers_nothing` then fails.
     if form.request != view.request.digest() {
         let what = "The form is not for the question that this link asks.";
         return Err(Refusal::Malformed(what.to_owned()));

@@ -62,10 +62,10 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: the database answers, too.
+/// `GET /readyz`: the database can be written, too.
 pub(super) async fn ready(State(state): State<WebState>) -> Response {
-    match state.store.now().await {
-        Ok(_) => "ready\n".into_response(),
+    match state.store.ready().await {
+        Ok(()) => "ready\n".into_response(),
         Err(error) => Refusal::from(error).json(),
     }
 }

@@ -81,6 +81,10 @@ fn coming(record: &IncidentRecord, step: &Step) -> String {
                 .to_owned()
         }
         Step::CleanUp => "Next, the pull request is closed and its branch deleted.".to_owned(),
+        Step::LetGo => {
+            "Its evidence was kept as long as the configuration says; next, it is let go."
+                .to_owned()
+        }
         Step::Close { detail, .. } => format!("Next, it is closed: {detail}."),
         Step::AwaitRecovery => format!(
             "A failure of kind {} is reported, not fixed; it waits for recovery or a person.",

@@ -27,6 +27,10 @@ pub(super) enum Refusal {
     TooLarge,
     /// The address is right, the method is not.
     Method,
+    /// The ledger does not verify, so that nothing of it is handed out.
+    NotValid,
+    /// The log has no checkpoint over this yet.
+    NotLogged,
     /// What is stored cannot be read.
     Unreadable,
     /// The database does not answer.
@@ -44,8 +48,9 @@ impl Refusal {
             Self::Foreign => StatusCode::FORBIDDEN,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotValid => StatusCode::CONFLICT,
             Self::Unreadable => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Unavailable | Self::Slow => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotLogged | Self::Unavailable | Self::Slow => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -59,6 +64,8 @@ impl Refusal {
             Self::Foreign => "This form was sent from another site; nothing was done.",
             Self::TooLarge => "More was sent than this form can hold; nothing was done.",
             Self::Method => "This address does not take that method.",
+            Self::NotValid => "This ledger does not verify, so there is no bundle of it.",
+            Self::NotLogged => "The log has no checkpoint over this yet.",
             Self::Unreadable => "What is stored about this cannot be read.",
             Self::Unavailable => "The database does not answer.",
             Self::Slow => "The request took too long and was given up.",
@@ -84,6 +91,10 @@ impl Refusal {
             Self::TooLarge => "Keep the remark below 500 bytes.",
             Self::Method => {
                 "Pages are read with GET; an approval link is answered with its own form."
+            }
+            Self::NotValid => "The ledger's page says what does not hold.",
+            Self::NotLogged => {
+                "A worker makes one within a second; `caretaker doctor` says whether the log has a key."
             }
             Self::Unreadable => {
                 "Something other than caretaker changed the database, or it is damaged. The server's log has the details; `caretaker doctor` looks for the cause."

@@ -15,6 +15,7 @@ mod explain;
 mod failure;
 mod headers;
 mod hooks;
+mod log;
 mod pages;
 mod record;
 mod server;

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{LARGEST_FORM, answer};
 use super::failure::Refusal;
-use super::{WebState, api, headers, hooks, pages};
+use super::{WebState, api, headers, hooks, log, pages};
 
 /// How long one request may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -41,6 +41,10 @@ pub fn router(state: WebState) -> Router {
         .route("/", get(pages::incidents))
         .route("/incidents/{id}", get(pages::incident))
         .route("/incidents/{id}/ledger", get(pages::ledger))
+        .route("/incidents/{id}/ledger.caretaker", get(log::bundle))
+        .route("/log/checkpoint", get(log::checkpoint))
+        .route("/log/tile/{*tile}", get(log::tile))
+        .route("/log/root/{name}", get(log::trust_root))
         .route("/a/{token}", get(pages::approval).post(answer))
         .route("/assets/caretaker.css", get(pages::style))
         .nest("/api/v1", api)

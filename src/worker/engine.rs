@@ -52,6 +52,8 @@ pub struct Settings {
     pub public_url: String,
     /// How long an approval link counts, and the approval itself.
     pub link_ttl: Duration,
+    /// For how many days evidence is kept after an incident ended; none: for ever.
+    pub evidence_days: Option<u32>,
     /// How long a claim lasts without a sign of life.
     pub lease: Duration,
     /// Limits of one run of tests.

@@ -8,8 +8,10 @@
 mod drafting;
 mod engine;
 mod escalation;
+mod log;
 mod notices;
 mod repository;
+mod retention;
 mod retry;
 mod run;
 mod steps;
@@ -18,7 +20,9 @@ mod tools;
 mod work;
 
 pub use engine::{Connectors, Engine, Failpoint, Settings, Time};
+pub use log::{keep_log, log_round};
 pub use repository::folder as repository_folder;
+pub use retention::sweep_evidence;
 pub use run::{Turn, WorkerError, drain, run, turn};
 pub use tools::Tools;
 

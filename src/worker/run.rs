@@ -1,11 +1,12 @@
 //! Claim, snapshot, next, step, commit.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use super::escalation::{Handover, hand_over};
+use super::retention::sweep_evidence;
 use super::retry::{Backoff, backoff, pace};
 use super::steps::perform;
 use super::work::Work;
@@ -29,6 +30,8 @@ const MOST_CLAIMS: u32 = 20;
 const IDLE: Duration = Duration::from_millis(250);
 /// Pause after the database failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
+/// How often a worker looks for evidence whose time is over.
+const SWEEP: Duration = Duration::from_mins(10);
 /// Messages that are delivered at once.
 const NOTICES: u32 = 20;
 
@@ -55,9 +58,17 @@ pub enum Turn {
 /// Works until it is told to stop. A step under way is dropped then, as if the process had been killed, and its incident given
 /// back: the next claim does the step again.
 pub async fn run(engine: Arc<Engine>, name: &str, stop: CancellationToken) {
+    let mut swept: Option<Instant> = None;
     while !stop.is_cancelled() {
         let mut turned = turn_until(&engine, name, &stop).await;
+        let sweeping = swept.is_none_or(|swept| swept.elapsed() >= SWEEP);
+        if sweeping {
+            swept = Some(Instant::now());
+        }
         let rest = async {
+            if sweeping && let Err(error) = sweep_evidence(&engine).await {
+                turned = turned.and(Err(error));
+            }
             if let Err(error) = deliver_notices(&engine).await {
                 turned = turned.and(Err(error));
             }

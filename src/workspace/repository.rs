@@ -108,7 +108,8 @@ fn create(path: &Path) -> Result<(), WorkspaceError> {
             "creating the bare repository {}",
             path.display()
         )))?;
-    // Break it: make the repository at `path` itself; of many that make it at once, some then open half a one.
+    // Break it: make the repository at `path` itself; of many that make it at once, some then open half a one
+    // (`workspace::repository::of_many_that_make_one_repository_at_once_each_opens_a_whole_one`).
     match std::fs::rename(&made, path) {
         // Another process was faster.
         Err(error) if matches!(error.kind(), DirectoryNotEmpty | AlreadyExists) => Ok(()),

@@ -21,7 +21,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use caretaker::clock::{Clock as _, FixedClock, Millis};
 use caretaker::connector::github::app::{
-    Access, AppTokens, Form, InstallationTokens, InstallationView, Mint, MintOrder, Minted,
+    AppTokens, Form, InstallationTokens, InstallationView, Level, Mint, MintOrder, Minted,
     Permissions, Target, TokenEvent, TokenSink,
 };
 use caretaker::connector::github::credential::{IssuedToken, TokenError, TokenSource as _, Use};
@@ -161,7 +161,7 @@ impl Bench {
             made: Mutex::default(),
             ended: Mutex::default(),
             failing: Mutex::default(),
-            granted: Mutex::new(Permissions::of(&[("actions", Access::Write)])),
+            granted: Mutex::new(Permissions::of(&[("actions", Level::Write)])),
             lifetime: Mutex::new(minutes(60)),
             gate: Semaphore::new(1),
             asked: AtomicUsize::new(0),

@@ -48,6 +48,7 @@ const KERNEL_EDGES: &[(&str, &str)] = &[
     ("execute", "approve"),
     ("execute", "reconcile"),
     ("execute", "attest"),
+    ("log", "attest"),
     ("reconcile", "approve"),
     ("receipts", "attest"),
     ("receipts", "intent"),

@@ -2,9 +2,14 @@
 
 mod chains;
 mod envelopes;
+mod examples;
+mod exports;
+mod interop;
 pub(crate) mod ledger;
 mod notary;
 mod order;
+mod predicates;
+mod schemas;
 mod sealed;
 mod strict;
 mod trust;

@@ -1,11 +1,16 @@
 //! A ledger as it is stored: whatever is changed in the table, or in what is known beside it, shows at the next look.
 
+mod archive;
+mod bundle;
+mod evidence;
 mod history;
 mod rows;
 mod stages;
+mod stream;
 
 use caretaker::attest::chain::{Rule as ChainRule, Verdict};
-use caretaker::audit::{ChainRecord, LedgerRow, Report, Rule, StoredLedger, verify};
+use caretaker::audit::{ChainRecord, KeptEvidence, LedgerRow, Report, Rule, StoredLedger, verify};
+use caretaker::change::Sha256Digest;
 use caretaker::incident::Stage;
 
 use super::attest::ledger::Ledger;
@@ -27,7 +32,16 @@ fn stored(ledger: &Ledger, stage: Stage) -> StoredLedger {
         },
         stage,
         drafted: ledger.envelopes.len() as u64,
+        evidence: kept(&ledger.documents),
     }
+}
+
+fn kept(documents: &[Vec<u8>]) -> KeptEvidence {
+    let mut kept = KeptEvidence::default();
+    for document in documents {
+        kept.add(Sha256Digest::of(document), document);
+    }
+    kept
 }
 
 /// An incident that was proposed, approved, merged and is done.

@@ -263,7 +263,7 @@ fn variables_override_keys_and_a_misspelt_one_is_an_error() {
     .to_vec();
     insta::assert_snapshot!(messages.join("\n"), @r#"
     environment variable CARETAKER_SERVER__LISTN: unknown key "listn"; did you mean listen? Known here: listen, public_url
-    environment variable CARETAKER_SERVR__LISTEN: unknown key "servr"; did you mean server? Known here: agent, anchor, approvals, database, github, health, health_addresses, health_self_check, identity, keys, notify, poll, sandbox, security, server, telemetry
+    environment variable CARETAKER_SERVR__LISTEN: unknown key "servr"; did you mean server? Known here: agent, anchor, approvals, database, evidence, github, health, health_addresses, health_self_check, identity, keys, notify, poll, sandbox, security, server, telemetry
     environment variable CARETAKER_SERVER__LISTEN__PORT: server.listen has no keys of its own; give the whole value in one variable
     environment variable CARETAKER_APPROVALS__LINK_TTL_SECONDS: this value is not a whole number that fits here
     environment variable CARETAKER_SANDBOX__MODE: "jail" is not one of the words allowed here; known here: auto, bubblewrap, landlock, none
@@ -287,11 +287,11 @@ fn unknown_and_duplicate_keys_are_errors_with_line_column_and_the_nearest_name()
         "notify: [{kind: mail, url: x}]",
     ]), @r#"
     caretaker.yaml:2:3: unknown key "listn"; did you mean listen? Known here: listen, public_url
-    caretaker.yaml:1:1: unknown key "databse"; did you mean database? Known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, identity, notify, anchor, telemetry
+    caretaker.yaml:1:1: unknown key "databse"; did you mean database? Known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, evidence, identity, notify, anchor, telemetry
     caretaker.yaml:2:1: the key "server" stands twice; keep one
     caretaker.yaml:3:5: unknown key "aprover"; did you mean approver? Known here: proposer, policy, approver, executor, root, log
     caretaker.yaml:1:18: "comand" is not one of the words allowed here; did you mean command? Known here: scripted, command
-    caretaker.yaml:1:1: unknown key "zzzzzzzzzzzz"; known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, identity, notify, anchor, telemetry
+    caretaker.yaml:1:1: unknown key "zzzzzzzzzzzz"; known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, evidence, identity, notify, anchor, telemetry
     caretaker.yaml:1:10: unknown key "ulr"; did you mean url? Known here: url
     caretaker.yaml:1:11: "mail" is not one of the words allowed here; known here: webhook
     "#);

@@ -150,6 +150,51 @@ async fn one_changed_byte_of_a_kept_ledger_is_named() {
     assert_eq!(report["failures"][0]["rule"], "column");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_ledger_is_exported_for_other_programs() {
+    let home = tempfile::tempdir().unwrap();
+    let output = demo(home.path(), &["--json", "--scenario", "denied", "--keep"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let incident = document["incident"].as_str().unwrap();
+    let folder = home.path().join("exports");
+    let export = |more: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_caretaker"))
+            .args(["ledger", "export-statements", incident, "-o"])
+            .arg(&folder)
+            .args(more)
+            .env("CARETAKER_HOME", home.path())
+            .output()
+            .unwrap()
+    };
+    let written = export(&["--unsigned", "--json"]);
+    assert_eq!(written.status.code(), Some(0), "{written:?}");
+    let told: Value = serde_json::from_slice(&written.stdout).unwrap();
+    let name = "1-verification-summary.json";
+    assert_eq!(
+        told,
+        serde_json::json!({"files": [{"file": name, "predicate_type": "https://slsa.dev/verification_summary/v1"}]})
+    );
+    let statement: Value =
+        serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap();
+    assert_eq!(statement["predicate"]["verificationResult"], "FAILED");
+    let again = export(&["--unsigned"]);
+    assert_eq!(again.status.code(), Some(1), "nothing is overwritten");
+
+    // Evidence that somebody deleted is noticed here, too, and then nothing is exported.
+    let url = format!("sqlite://{}", home.path().join("caretaker.db").display());
+    let pool = SqlitePool::connect(&url).await.unwrap();
+    for statement in ["DROP TRIGGER evidence_no_delete", "DELETE FROM evidence"] {
+        sqlx::query(statement).execute(&pool).await.unwrap();
+    }
+    pool.close().await;
+    std::fs::remove_dir_all(&folder).unwrap();
+    let refused = export(&["--unsigned"]);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    assert!(!folder.exists());
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("cannot-verify"), "{told}");
+}
+
 #[test]
 fn a_home_that_is_not_empty_is_left_alone() {
     let home = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ mod memory;
 mod opening;
 mod rotation;
 mod service;
+mod sockets;
 mod succession;
 
 use std::os::unix::fs::PermissionsExt as _;

@@ -313,6 +313,7 @@ fn draft(incident: &IncidentId, seq: u64, prev: Option<Sha256Digest>, detail: &s
     };
     let gap = Gap {
         event,
+        reason: None,
         detail: Text::new(detail).unwrap(),
         evidence: List::new(Vec::new()).unwrap(),
     };

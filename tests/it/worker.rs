@@ -6,6 +6,7 @@ mod credential;
 mod fix;
 mod flake;
 mod memory;
+mod retention;
 mod shared;
 pub(crate) mod sums;
 mod tampering;

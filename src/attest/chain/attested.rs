@@ -4,7 +4,7 @@ use super::super::dsse::{Envelope, IN_TOTO};
 use super::super::keys::KeyId;
 use super::super::predicate::TrustRootRef;
 use super::super::role::Role;
-use super::super::statement::{Evidence, Predicate, Statement};
+use super::super::statement::Statement;
 use super::super::text::shown;
 use super::super::trust_root::{Revocation, RoleKey, TrustHistory};
 use super::{Refusal, Rule};
@@ -116,7 +116,7 @@ pub fn key_counts(
     keyid: &KeyId,
     index: Option<u64>,
 ) -> Result<(), Refusal> {
-    match claims(statement) {
+    match statement.claims() {
         Some((reference, moment)) => {
             let claim = Claim { moment, index };
             check_key(trust, statement.role(), keyid, reference, claim)
@@ -130,17 +130,6 @@ pub fn key_counts(
 struct Claim {
     moment: Millis,
     index: Option<u64>,
-}
-
-/// The trust root and the moment that a statement names. in-toto's test result has no place for them.
-fn claims(statement: &Statement) -> Option<(TrustRootRef, Millis)> {
-    match statement.predicate() {
-        Predicate::Event(event) => Some((event.block().trust_root, event.block().occurred_at)),
-        Predicate::Evidence(Evidence::ContextManifest(manifest)) => {
-            Some((manifest.document.trust_root, manifest.document.occurred_at))
-        }
-        Predicate::Evidence(Evidence::TestResult(_)) => None,
-    }
 }
 
 /// Whether the key counted at that moment, by the version that the statement names and by the newest one.

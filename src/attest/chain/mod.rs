@@ -18,6 +18,7 @@ use super::trust_root::TrustHistory;
 use crate::change::Sha256Digest;
 use crate::id::IncidentId;
 
+pub use walk::Prepared;
 use walk::Walk;
 
 /// A place in a chain: what the next event's `seq` and `prev` have to be.
@@ -71,11 +72,49 @@ pub fn continues<B: AsRef<[u8]>>(
         project: Some(block.project.clone()),
         head: None,
     };
-    let mut walk = Walk::new(trust, &expected);
+    let mut walk = Walk::new(&expected);
     for envelope in envelopes {
-        walk.take(envelope.as_ref());
+        walk.take(Prepared::of(trust, envelope.as_ref()));
     }
     walk.may_follow(event, digest)
+}
+
+/// A chain that is verified as its events come, in memory that does not grow with its length.
+pub struct GrowingChain {
+    walk: Walk<'static>,
+}
+
+/// What is known beforehand of a chain that is met in a log.
+static NOTHING_KNOWN: Expectation = Expectation {
+    incident: None,
+    project: None,
+    head: None,
+};
+
+impl GrowingChain {
+    /// A chain without events.
+    pub fn new() -> Self {
+        Self {
+            walk: Walk::new(&NOTHING_KNOWN),
+        }
+    }
+
+    /// Takes the next event: the verdict on it, and what does not hold about it.
+    pub fn take(&mut self, prepared: Prepared) -> (Verdict, Vec<Failure>) {
+        self.walk.take(prepared);
+        self.walk.drain()
+    }
+
+    /// Whether it has ended: only escalations and gaps may follow.
+    pub const fn is_closed(&self) -> bool {
+        self.walk.is_closed()
+    }
+}
+
+impl Default for GrowingChain {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Verifies the stored envelopes of one incident, in order, against a pinned trust root.
@@ -84,9 +123,19 @@ where
     I: IntoIterator<Item = B>,
     B: AsRef<[u8]>,
 {
-    let mut walk = Walk::new(trust, expected);
-    for envelope in envelopes {
-        walk.take(envelope.as_ref());
-    }
+    let envelopes = envelopes.into_iter();
+    let prepared = envelopes.map(|envelope| Prepared::of(trust, envelope.as_ref()));
+    verify_prepared(expected, prepared)
+}
+
+/// Verifies the chain of envelopes that were judged one by one.
+pub fn verify_prepared(
+    expected: &Expectation,
+    prepared: impl IntoIterator<Item = Prepared>,
+) -> ChainReport {
+    let mut walk = Walk::new(expected);
+    prepared
+        .into_iter()
+        .for_each(|prepared| walk.take(prepared));
     walk.finish()
 }

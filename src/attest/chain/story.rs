@@ -1,6 +1,6 @@
 //! What events may follow each other, and that each refers to what it says it refers to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::digest::DigestRef;
 use super::super::predicate::{
@@ -22,6 +22,8 @@ pub(super) struct Story {
     answers: BTreeMap<Sha256Digest, Answered>,
     /// What closes the chain, if something does.
     closed: Option<Closed>,
+    /// Events that are there and cannot be verified, so that nobody knows what they say.
+    unread: BTreeSet<Sha256Digest>,
 }
 
 #[derive(Clone, Copy)]
@@ -56,6 +58,16 @@ struct Answered {
 }
 
 impl Story {
+    /// Whether a denial or an execution ended the chain.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    /// Takes an event of which only the digest is known.
+    pub(super) fn pass_over(&mut self, digest: Sha256Digest) {
+        self.unread.insert(digest);
+    }
+
     /// Takes the next event, whose digest is `digest`, and says what does not fit.
     pub(super) fn take(&mut self, digest: Sha256Digest, event: &Event) -> Vec<Refusal> {
         let mut refusals: Vec<Refusal> = self.check_open(event).into_iter().collect();
@@ -184,7 +196,7 @@ impl Story {
     fn check_answered_decision(&self, approval: &Approval) -> Option<Refusal> {
         let named = approval.decision.sha256;
         let Some(decided) = self.decisions.get(&named) else {
-            return Some(missing("a policy decision", named));
+            return Some(self.missing("a policy decision", named));
         };
         if decided.proposal != approval.proposal.sha256 {
             let expected = format!("a decision about the proposal {}", approval.proposal.sha256);
@@ -238,7 +250,7 @@ impl Story {
     /// No merge of ours without a standing approval of exactly this change.
     fn check_approval(&self, execution: &Execution, named: Sha256Digest) -> Vec<Refusal> {
         let Some(answered) = self.answers.get(&named) else {
-            return vec![missing("an approval", named)];
+            return vec![self.missing("an approval", named)];
         };
         let mut refusals = check_authority(execution, answered.proposal, answered.void);
         if answered.answer != Answer::Approve {
@@ -283,7 +295,7 @@ impl Story {
 
     fn check_free_decision(&self, execution: &Execution, named: Sha256Digest) -> Vec<Refusal> {
         let Some(decided) = self.decisions.get(&named) else {
-            return vec![missing("a policy decision", named)];
+            return vec![self.missing("a policy decision", named)];
         };
         let mut refusals = check_authority(execution, decided.proposal, decided.void);
         if decided.verdict != Verdict::Free {
@@ -312,9 +324,22 @@ impl Story {
             .and_then(|proposal| self.check_known(proposal))
     }
 
+    /// What is referred to is not there; or it is, and only cannot be verified, which makes nothing else wrong.
+    fn missing(&self, what: &str, named: Sha256Digest) -> Refusal {
+        let expected = format!("{what} earlier in the chain");
+        // Break it: call both invalid; a verifier without the newest trust root then calls an honest chain forged
+        // (`attest::chains::what_refers_to_an_event_that_cannot_be_verified_is_not_called_wrong`).
+        if self.unread.contains(&named) {
+            let found = format!("{named}, which cannot be verified");
+            Refusal::unverifiable(Rule::Reference, expected, found)
+        } else {
+            Refusal::invalid(Rule::Reference, expected, named.to_string())
+        }
+    }
+
     fn check_known(&self, proposal: DigestRef) -> Option<Refusal> {
         (!self.proposals.contains_key(&proposal.sha256))
-            .then(|| missing("a proposal", proposal.sha256))
+            .then(|| self.missing("a proposal", proposal.sha256))
     }
 
     /// A newer proposal supersedes an older one.
@@ -398,14 +423,6 @@ fn check_binding(proposed: &Proposed, binding: &BoundChange) -> Vec<Refusal> {
         }
     }
     refusals
-}
-
-fn missing(what: &str, named: Sha256Digest) -> Refusal {
-    Refusal::invalid(
-        Rule::Reference,
-        format!("{what} earlier in the chain"),
-        named.to_string(),
-    )
 }
 
 fn optional(digest: Option<Sha256Digest>) -> String {

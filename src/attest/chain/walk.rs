@@ -3,16 +3,61 @@
 use std::collections::BTreeSet;
 
 use super::super::dsse::Envelope;
+use super::super::keys::KeyId;
 use super::super::predicate::{EventBlock, Project};
 use super::super::statement::Event;
 use super::super::text::shown;
 use super::super::trust_root::TrustHistory;
 use super::Expectation;
-use super::attested::authenticate;
+use super::attested::{Attested, authenticate_logged};
 use super::report::{ChainReport, EventReport, Failure, Head, Refusal, Rule, Verdict};
 use super::story::Story;
 use crate::change::Sha256Digest;
 use crate::id::{EventId, IncidentId};
+
+/// An envelope as far as it can be judged by itself: everything but its place in a chain. Costs nearly all of the time that
+/// verifying costs, and can be done for many envelopes at once.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    keyid: Option<KeyId>,
+    digest: Option<Sha256Digest>,
+    attested: Result<Attested, Refusal>,
+}
+
+impl Prepared {
+    /// Reads an envelope and verifies its signature.
+    pub fn of(trust: &TrustHistory, bytes: &[u8]) -> Self {
+        Self::logged(trust, bytes, None)
+    }
+
+    /// The same for one that a log is known to hold at `index`.
+    pub fn logged(trust: &TrustHistory, bytes: &[u8], index: Option<u64>) -> Self {
+        match Envelope::parse(bytes) {
+            Ok(envelope) => Self {
+                keyid: Some(envelope.keyid().clone()),
+                digest: Some(envelope.digest()),
+                attested: authenticate_logged(trust, &envelope, index),
+            },
+            Err(error) => Self {
+                keyid: None,
+                digest: None,
+                attested: Err(Refusal::invalid(
+                    Rule::Envelope,
+                    "the stored form of an envelope",
+                    error.to_string(),
+                )),
+            },
+        }
+    }
+
+    /// What was signed and by whom, if it is authentic.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub const fn attested(&self) -> Result<&Attested, &Refusal> {
+        self.attested.as_ref()
+    }
+}
 
 /// What is known about the event before.
 #[derive(Clone, Copy)]
@@ -24,7 +69,6 @@ enum Before {
 
 /// The state between two envelopes.
 pub(super) struct Walk<'a> {
-    trust: &'a TrustHistory,
     expected: &'a Expectation,
     before: Before,
     incident: Option<IncidentId>,
@@ -36,9 +80,8 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(trust: &'a TrustHistory, expected: &'a Expectation) -> Self {
+    pub(super) fn new(expected: &'a Expectation) -> Self {
         Self {
-            trust,
             expected,
             before: Before::Nothing,
             incident: expected.incident.clone(),
@@ -57,7 +100,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes the next envelope.
-    pub(super) fn take(&mut self, bytes: &[u8]) {
+    pub(super) fn take(&mut self, prepared: Prepared) {
         let mut event = EventReport {
             seq: self.position,
             kind: None,
@@ -68,11 +111,16 @@ impl<'a> Walk<'a> {
             reason: None,
             event: None,
         };
-        match self.examine(bytes, &mut event) {
+        match self.examine(prepared, &mut event) {
             Ok(refusals) => refusals
                 .into_iter()
                 .for_each(|refusal| self.refuse(&mut event, &refusal)),
-            Err(refusal) => self.refuse(&mut event, &refusal),
+            Err(refusal) => {
+                if let (Verdict::CannotVerify, Some(digest)) = (refusal.verdict, event.digest) {
+                    self.story.pass_over(digest);
+                }
+                self.refuse(&mut event, &refusal);
+            }
         }
         self.before = event.digest.map_or(Before::Unreadable, Before::Digest);
         self.report.head = event.digest.map(|digest| Head {
@@ -96,6 +144,20 @@ impl<'a> Walk<'a> {
         let mut refusals = self.check_block(event.block());
         refusals.extend(self.story.take(digest, event));
         refusals.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// The worst verdict on an event since the last call, and what does not hold. The reports on single events are forgotten, so that a chain of any length costs
+    /// the same memory.
+    pub(super) fn drain(&mut self) -> (Verdict, Vec<Failure>) {
+        let verdicts = self.report.events.drain(..).map(|event| event.verdict);
+        let worst = verdicts.max().unwrap_or(Verdict::Valid);
+        self.report.gaps.clear();
+        (worst, std::mem::take(&mut self.report.failures))
+    }
+
+    /// Whether only escalations and gaps may follow.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.story.is_closed()
     }
 
     /// The report, after the last envelope.
@@ -122,17 +184,14 @@ impl<'a> Walk<'a> {
 
     /// What does not hold for this envelope. An error means that it is not authentic, so that nothing it says was
     /// looked at.
-    fn examine(&mut self, bytes: &[u8], report: &mut EventReport) -> Result<Vec<Refusal>, Refusal> {
-        let envelope = Envelope::parse(bytes).map_err(|error| {
-            Refusal::invalid(
-                Rule::Envelope,
-                "the stored form of an envelope",
-                error.to_string(),
-            )
-        })?;
-        report.keyid = Some(envelope.keyid().clone());
-        report.digest = Some(envelope.digest());
-        let attested = authenticate(self.trust, &envelope)?;
+    fn examine(
+        &mut self,
+        prepared: Prepared,
+        report: &mut EventReport,
+    ) -> Result<Vec<Refusal>, Refusal> {
+        report.keyid = prepared.keyid;
+        report.digest = prepared.digest;
+        let attested = prepared.attested?;
         report.kind = Some(attested.statement().predicate_type());
         report.role = Some(attested.role());
         let Some(event) = attested.statement().as_event() else {

@@ -100,19 +100,40 @@ pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A signed document as it is stored: a DSSE envelope, version 1.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schemas", schemars(rename = "Envelope"))]
 #[serde(deny_unknown_fields)]
-struct Wire {
+pub(super) struct Wire {
+    /// What is signed, in padded base64 of the standard alphabet.
+    #[cfg_attr(
+        feature = "schemas",
+        schemars(schema_with = "super::schema::payload_base64")
+    )]
     payload: String,
+    /// What kind of document the payload is; signed together with it.
     #[serde(rename = "payloadType")]
     payload_type: String,
+    /// A ledger event and an evidence document have exactly one.
+    #[cfg_attr(feature = "schemas", schemars(length(min = 1, max = MAX_SIGNATURES)))]
     signatures: Vec<WireSignature>,
 }
 
+/// One signature over the pre-authentication encoding of type and payload.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schemas", schemars(rename = "Signature"))]
 #[serde(deny_unknown_fields)]
 struct WireSignature {
+    /// Fingerprint of the key that is said to have signed; it never makes a signature count.
+    #[cfg_attr(feature = "schemas", schemars(with = "KeyId"))]
     keyid: String,
+    /// 64 bytes in padded base64 of the standard alphabet.
+    #[cfg_attr(
+        feature = "schemas",
+        schemars(schema_with = "super::schema::signature_base64")
+    )]
     sig: String,
 }
 

@@ -10,6 +10,7 @@ use crate::clock::Millis;
 
 /// A person's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// Merge exactly this.
@@ -20,6 +21,7 @@ pub enum Answer {
 
 /// How a change lands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MergeMethod {
     /// A merge commit with the head as second parent.
@@ -32,6 +34,7 @@ pub enum MergeMethod {
 
 /// How the person was recognised, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum IdentityMethod {
     /// Whoever had the one-time link.
@@ -48,6 +51,7 @@ pub enum IdentityMethod {
 
 /// An approval or a rejection, signed by the approver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
     /// The event.
@@ -99,6 +103,7 @@ impl Approval {
 
 /// Everything that the answer is for; whatever differs later, it does not cover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BoundChange {
     /// The provider's number of the repository, as text.
@@ -135,6 +140,7 @@ pub struct BoundChange {
 
 /// Who answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Approver {
     /// The principal: `mailto:…`, `github:…`, `oidc:…`, `local:…`.
@@ -143,6 +149,7 @@ pub struct Approver {
 
 /// The use of a one-time link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TokenUse {
     /// SHA-256 of the link's nonce.

@@ -12,6 +12,7 @@ use crate::id::{EventId, IncidentId};
 
 /// The block `event` of every chain event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EventBlock {
     /// The event.
@@ -55,6 +56,7 @@ impl EventBlock {
 
 /// The block `document` of an evidence document: who made it and for which incident. It has no position in the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceBlock {
     /// The document.
@@ -73,8 +75,59 @@ pub struct EvidenceBlock {
     pub producer: Producer,
 }
 
+/// The block `event` of an event of the organisation's log, which is of no incident: no place in a chain and nothing before
+/// it. Its place is its index in the log, where nothing can be left out unnoticed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OrganisationBlock {
+    /// The event.
+    pub id: EventId,
+    /// The watched repository that it concerns; absent when it concerns all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Project>,
+    /// The role that signs; the one of the predicate type.
+    pub role: Role,
+    /// When it happened, by the clock of whoever signs.
+    pub occurred_at: Millis,
+    /// The trust root in force, which names the organisation.
+    pub trust_root: TrustRootRef,
+    /// The program that made the statement.
+    pub producer: Producer,
+}
+
+impl OrganisationBlock {
+    /// Checks what the types cannot.
+    pub(crate) fn check(&self, role: Role) -> Result<(), PredicateError> {
+        require(
+            self.role == role,
+            "event.role",
+            "not the role that signs this predicate type",
+        )?;
+        require(self.occurred_at.0 >= 0, "event.occurred_at", "before 1970")
+    }
+}
+
+impl EvidenceBlock {
+    /// Checks what the types cannot.
+    pub(crate) fn check(&self, role: Role) -> Result<(), PredicateError> {
+        if self.role != role {
+            return Err(PredicateError {
+                member: "document.role",
+                problem: format!("must be {role}"),
+            });
+        }
+        require(
+            self.occurred_at.0 >= 0,
+            "document.occurred_at",
+            "before 1970",
+        )
+    }
+}
+
 /// A watched repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Project {
     /// Its address when the incident was opened; the same in the whole chain, also after a renaming.
@@ -85,6 +138,7 @@ pub struct Project {
 
 /// A version of the trust root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrustRootRef {
     /// Its version.
@@ -95,6 +149,7 @@ pub struct TrustRootRef {
 
 /// A program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Producer {
     /// A URI that names it.
@@ -105,6 +160,7 @@ pub struct Producer {
 
 /// Blast radius, ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// Code and tests.
@@ -117,6 +173,7 @@ pub enum Class {
 
 /// A document in the evidence store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceRef {
     /// What kind of document it is.
@@ -127,6 +184,7 @@ pub struct EvidenceRef {
 
 /// A change set, by the digest over its entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeRef {
     /// How the digest is computed: `caretaker/change-set/v1`.
@@ -141,6 +199,7 @@ pub struct ChangeRef {
 
 /// The one commit of a fix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Head {
     /// The commit.
@@ -151,6 +210,7 @@ pub struct Head {
 
 /// Paths without content, as a diagnosis names them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FileList {
     /// SHA-256 of the paths, sorted by bytes, each followed by a zero byte.
@@ -161,6 +221,7 @@ pub struct FileList {
 
 /// What a proposal and the decision about it are about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Target {
     /// An exact change, committed.

@@ -9,6 +9,7 @@ use crate::change::Sha256Digest;
 
 /// Whether text may steer the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TrustClass {
     /// Written by the owners of the project or by caretaker.
@@ -19,6 +20,7 @@ pub enum TrustClass {
 
 /// A context manifest, signed by the proposer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextManifest {
     /// The document.
@@ -37,6 +39,7 @@ pub struct ContextManifest {
 
 /// One input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextItem {
     /// What it is.

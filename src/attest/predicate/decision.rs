@@ -8,6 +8,7 @@ use super::{Class, EventBlock, PredicateError, Target, require};
 
 /// What the rules decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It must not happen.
@@ -20,6 +21,7 @@ pub enum Verdict {
 
 /// A decision, signed by policy. The rules themselves are named by `event.policy`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDecision {
     /// The event.
@@ -67,6 +69,7 @@ impl PolicyDecision {
 
 /// A rule that matched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MatchedRule {
     /// The rule's name.
@@ -81,6 +84,7 @@ pub struct MatchedRule {
 
 /// What a model said about the blast radius.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SecondOpinion {
     /// The adapter.

@@ -8,6 +8,7 @@ use super::{EventBlock, EvidenceRef};
 
 /// Why a person has to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EscalationReason {
     /// The live change is not the approved one.
@@ -62,6 +63,7 @@ pub enum EscalationReason {
 
 /// An escalation, signed by the executor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Escalation {
     /// The event.

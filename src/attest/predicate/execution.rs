@@ -11,6 +11,7 @@ use crate::id::ExecutionId;
 /// A landed change, signed by the executor. One that we merged equals what was approved; a difference is an escalation,
 /// never an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Execution {
     /// The event.
@@ -81,6 +82,7 @@ impl Execution {
 
 /// What allowed a merge: exactly one of the two, by digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthorityRef {
     /// A person's approval.
@@ -91,6 +93,7 @@ pub enum AuthorityRef {
 
 /// The commit that landed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Landed {
     /// The commit.
@@ -103,6 +106,7 @@ pub struct Landed {
 
 /// A checkpoint of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointRef {
     /// The log.

@@ -9,6 +9,7 @@ use crate::change::{Oid, Sha256Digest};
 
 /// A proposal, signed by the proposer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Proposal {
     /// The event.
@@ -49,6 +50,7 @@ impl Proposal {
 
 /// The state a change was made on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Base {
     /// The branch, without `refs/heads/`.
@@ -60,6 +62,7 @@ pub struct Base {
 
 /// The cause of a failure, as detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// Steps ran and one failed.
@@ -82,6 +85,7 @@ pub enum FailureKind {
 
 /// The failure that the incident is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// Its cause.
@@ -96,6 +100,7 @@ pub struct Failure {
 
 /// Why it failed, as the agent sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Diagnosis {
     /// SHA-256 of the whole diagnosis.
@@ -106,6 +111,7 @@ pub struct Diagnosis {
 
 /// Who made a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
     /// The adapter.

@@ -8,6 +8,7 @@ use super::super::text::{List, Text};
 
 /// How a test run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum TestOutcome {
     /// Green.
@@ -20,6 +21,7 @@ pub enum TestOutcome {
 
 /// A test run, signed by the proposer. A longer list of tests goes by digest into `configuration`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TestResult {
     /// How it ended.
@@ -42,6 +44,7 @@ pub struct TestResult {
 
 /// in-toto's `ResourceDescriptor`, as far as it is used here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResourceDescriptor {
     /// A name.

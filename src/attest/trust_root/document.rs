@@ -16,6 +16,7 @@ const FORMAT: u32 = 1;
 
 /// The payload of a trust root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrustRootDocument {
     /// Format, 1.
@@ -49,6 +50,7 @@ pub struct TrustRootDocument {
 
 /// A key that signs trust roots.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RootKey {
     /// Its fingerprint.
@@ -61,6 +63,7 @@ pub struct RootKey {
 
 /// The keys of each role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RoleKeys {
     /// Of the proposer.
@@ -104,6 +107,7 @@ impl RoleKeys {
 
 /// A key of a role and when it counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RoleKey {
     /// Its fingerprint.
@@ -173,6 +177,7 @@ impl RootKey {
 
 /// A key beside the ledger's roles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SideKey {
     /// `log`, `receipt` or `token`.
@@ -223,6 +228,7 @@ impl SideKey {
 
 /// A timestamp authority.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TimestampAuthority {
     /// Its address.

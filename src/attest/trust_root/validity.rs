@@ -7,6 +7,7 @@ use crate::clock::Millis;
 
 /// The end of a key before its time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Revocation {
     /// When it was revoked.

@@ -35,7 +35,7 @@ pub(super) async fn answer(
         let home = &installation.configuration.home;
         match recompute(home, &record.row.project, &request.binding) {
             Ok(()) => {}
-            // Break it: go on here; `commands::nothing_is_approved_that_cannot_be_computed_here` then fails.
+            // Break it: go on here; `commands::answering::nothing_is_approved_that_cannot_be_computed_here` then fails.
             Err(Mismatch::Unreadable(error)) => {
                 complain(&format!(
                     "answering for {id}: the change cannot be computed here, so nothing was answered: {error}. Answer on the machine and in the CARETAKER_HOME of the worker that made the fix, or through the link"
@@ -108,7 +108,8 @@ fn recompute(home: &Path, project: &ProjectId, binding: &Binding) -> Result<(), 
     };
     let head = binding.head_commit;
     let change = repository.change_set(binding.merge_base, head)?.digest();
-    // Break it: leave this comparison out; `commands::another_change_than_the_one_asked_about_is_not_approved` then fails.
+    // Break it: leave this comparison out; `commands::answering::another_change_than_the_one_asked_about_is_not_approved` then
+    // fails.
     same(
         "change",
         binding.change_digest().to_string(),

@@ -1,20 +1,31 @@
 //! Each project: whether its credential opens, what the provider says of it, and how watching goes.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::super::hosting::Hosting;
 use super::super::installation::Installation;
 use super::Finding;
 use crate::attest::text::shown;
 use crate::clock::{Clock as _, Millis, SystemClock};
-use crate::connector::Access;
+use crate::connector::{Access, Condition, ConnectorError};
 use crate::id::ProjectId;
 use crate::onboard::{access_notes, draft_digest, replacing};
 use crate::signer::CredentialSeal;
 use crate::store::{Project, ProjectState, Store, WatchState};
 
-/// Conditions that may end without anyone doing anything.
-const PASSING: [&str; 3] = ["limited", "unreachable", "failing"];
+/// How many projects the provider is asked about side by side.
+const AT_ONCE: usize = 8;
+/// How long asking about all of them may take.
+const ALL_WITHIN: Duration = Duration::from_mins(1);
+/// By how much a look may seem to be still to come, in seconds: clocks differ.
+const AHEAD_SECONDS: i64 = 120;
 
 /// One project.
 #[derive(Debug, Serialize)]
@@ -73,24 +84,40 @@ pub(super) async fn look(installation: &Installation, offline: bool) -> Vec<Bloc
     };
     let seal = CredentialSeal::read(&installation.configuration).ok();
     let (hosting, mut recorder) = Hosting::of(installation);
-    let hosting = (!offline).then_some(&hosting);
-    let mut blocks = Vec::new();
-    for project in projects {
+    let means = Arc::new(Means {
+        hosting: (!offline).then_some(hosting),
+        now: store.now().await.unwrap_or_else(|_| SystemClock.now()),
+        store,
+        seal,
+        deadline: Instant::now() + ALL_WITHIN,
+        places: Semaphore::new(AT_ONCE),
+    });
+    let mut looks = JoinSet::new();
+    for (place, project) in projects.into_iter().enumerate() {
         let state = states.iter().find(|state| state.project == project.id);
-        let seal = seal.as_ref();
-        blocks.push(one(hosting, &store, &project, state, seal).await);
+        let (means, state) = (Arc::clone(&means), state.cloned());
+        looks.spawn(async move { (place, one(&means, &project, state.as_ref()).await) });
     }
-    recorder.flush(&store, &organisation).await;
-    blocks
+    let mut blocks = BTreeMap::new();
+    while let Some(look) = looks.join_next().await {
+        blocks.extend(look);
+    }
+    recorder.flush(&means.store, &organisation).await;
+    blocks.into_values().collect()
 }
 
-async fn one(
-    hosting: Option<&Hosting>,
-    store: &Store,
-    project: &Project,
-    state: Option<&WatchState>,
-    seal: Option<&CredentialSeal>,
-) -> Block {
+/// What looking at projects needs.
+struct Means {
+    /// None when the provider is not asked.
+    hosting: Option<Hosting>,
+    now: Millis,
+    store: Store,
+    seal: Option<CredentialSeal>,
+    deadline: Instant,
+    places: Semaphore,
+}
+
+async fn one(means: &Means, project: &Project, state: Option<&WatchState>) -> Block {
     let mut block = Block {
         id: project.id.clone(),
         full_name: project.full_name.clone(),
@@ -98,9 +125,26 @@ async fn one(
         credential: None,
         checks: Vec::new(),
     };
-    if let Some(seal) = seal {
-        credential(hosting, store, project, seal, &mut block).await;
+    let asked = async {
+        let _place = means.places.acquire().await;
+        if let Some(seal) = &means.seal {
+            let hosting = means.hosting.as_ref();
+            credential(hosting, &means.store, project, seal, &mut block).await;
+        }
+    };
+    if tokio::time::timeout_at(means.deadline, asked)
+        .await
+        .is_err()
+    {
+        let found = format!(
+            "what it may do is not known: the provider did not answer for every project within {} s; look at the network and at github.api_url",
+            ALL_WITHIN.as_secs()
+        );
+        block.checks.push(Finding::warning("credential", found));
     }
+    block
+        .checks
+        .extend(state.and_then(|state| ahead(state, means.now)));
     block.checks.extend(state.and_then(condition));
     if let Some(reason) = &project.frozen {
         let found = format!(
@@ -135,22 +179,34 @@ async fn credential(
         let found = "opens; what it may do was not asked (--offline)";
         return block.checks.push(Finding::ok(CHECK, found));
     };
-    let access = match hosting.connector_of(project, token) {
-        Ok(connector) => connector.access().await.map_err(|error| error.to_string()),
-        Err(reason) => Err(reason),
+    let connector = match hosting.connector_of(project, token) {
+        Ok(connector) => connector,
+        Err(reason) => return block.checks.push(failed(reason)),
     };
-    match access {
+    match connector.access().await {
         Ok(access) => {
             block
                 .checks
                 .extend(judged(&access, &project.id, SystemClock.now()));
             block.credential = Some(access.into());
         }
-        Err(reason) => {
-            let found = format!("{reason}; {}", replacing(&project.id));
-            block.checks.push(failed(found));
-        }
+        Err(error) => block.checks.push(unanswered(&error, &project.id)),
     }
+}
+
+/// What follows for a credential from a provider that does not say what it may do. Most errors come with their own mend.
+fn unanswered(error: &ConnectorError, project: &ProjectId) -> Finding {
+    const CHECK: &str = "credential";
+    // Break it: let it be a failure; `onboard::as_app::doctor_does_not_blame_the_credential_for_what_is_not_its_fault` then fails.
+    if error.is_transient() {
+        let found = format!("opens; what it may do is not known: {error}");
+        return Finding::warning(CHECK, shown(&found));
+    }
+    let mend = match error {
+        ConnectorError::Absent { .. } => format!("; {}", replacing(project)),
+        _ => String::new(),
+    };
+    Finding::failed(CHECK, format!("{}{mend}", shown(&error.to_string())))
 }
 
 /// What the provider says of a credential, each with its mend.
@@ -190,17 +246,28 @@ fn judged(access: &Access, project: &ProjectId, now: Millis) -> Vec<Finding> {
     findings
 }
 
+/// A last look that is still to come: the clock was moved back since.
+fn ahead(state: &WatchState, now: Millis) -> Option<Finding> {
+    let looked = state
+        .looked_at
+        .filter(|at| *at > now.plus_seconds(AHEAD_SECONDS))?;
+    let found = format!(
+        "its last look, at {looked}, is still to come: the database's clock was moved back. It is looked at again by itself while `caretaker serve` runs; keep the clock by a time service"
+    );
+    Some(Finding::warning("clock", found))
+}
+
 /// How the repository can be reached, as the watch found it, unless that is fine.
 fn condition(state: &WatchState) -> Option<Finding> {
-    (state.condition != "fine").then(|| {
-        let mut found = shown(&state.condition);
+    (state.condition != Condition::Fine).then(|| {
+        let mut found = state.condition.as_str().to_owned();
         for (before, text) in [(": ", &state.detail), ("; ", &state.mend)] {
             if let Some(text) = text {
                 found.push_str(before);
                 found.push_str(&shown(text));
             }
         }
-        if PASSING.contains(&state.condition.as_str()) {
+        if state.condition.passes_by_itself() {
             Finding::warning("condition", found)
         } else {
             Finding::failed("condition", found)

@@ -58,7 +58,7 @@ pub(in crate::cli) struct SignArguments {
     /// The sealed root key.
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    /// What opens it, env:NAME or file:PATH; else a file of the key's name that ends in .secret.
+    /// What opens it, `env:NAME` or `file:PATH`; else a file of the key's name that ends in .secret.
     #[arg(long, value_name = "PLACE")]
     secret: Option<SecretSource>,
     /// Print one JSON document.
@@ -75,7 +75,7 @@ pub(in crate::cli) struct NewRootArguments {
     /// The file to write; there must be none.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// What is to open it, env:NAME or file:PATH.
+    /// What is to open it, `env:NAME` or `file:PATH`.
     #[arg(long, value_name = "PLACE")]
     secret: SecretSource,
     /// Print one JSON document.

@@ -14,7 +14,7 @@ use crate::attest::text::shown;
 use crate::change::Sha256Digest;
 use crate::id::{OrganisationId, ProjectId};
 use crate::onboard::app::Recorder;
-use crate::onboard::{self, Replaced, Tending};
+use crate::onboard::{self, ConnectTo, Replaced, Tending};
 use crate::signer::{CredentialSeal, system_randomness};
 use crate::store::{Project, Removal, Store};
 use crate::worker::repository_folder;
@@ -73,6 +73,22 @@ impl Means {
         })
     }
 
+    /// What is needed to change a project, with a way to the provider.
+    fn tending<'a>(
+        &'a self,
+        installation: &'a Installation,
+        connect: ConnectTo<'a>,
+    ) -> Tending<'a> {
+        Tending {
+            store: &self.store,
+            organisation: &self.organisation,
+            web_url: &installation.configuration.github.web_url,
+            connect,
+            seal: &self.seal,
+            by: &self.by,
+        }
+    }
+
     /// Writes down what happened to tokens.
     async fn record(&mut self) {
         self.recorder.flush(&self.store, &self.organisation).await;
@@ -90,14 +106,7 @@ pub(super) async fn credential(
     let token = hosting.credential(installation, variable, &project.url);
     let token = token.await?;
     let connect = |project: &Project, token| hosting.connector_of(project, token);
-    let tending = Tending {
-        store: &means.store,
-        organisation: &means.organisation,
-        web_url: &installation.configuration.github.web_url,
-        connect: &connect,
-        seal: &means.seal,
-        by: &means.by,
-    };
+    let tending = means.tending(installation, &connect);
     let now = means.store.now().await?;
     let random = &mut system_randomness;
     let replaced = onboard::replace_credential(&tending, id, &token, random, now).await;
@@ -159,14 +168,7 @@ pub(super) async fn rename(
     let mut means = Means::of(installation).await?;
     let hosting = means.hosting.clone();
     let connect = |project: &Project, token| hosting.connector_of(project, token);
-    let tending = Tending {
-        store: &means.store,
-        organisation: &means.organisation,
-        web_url: &installation.configuration.github.web_url,
-        connect: &connect,
-        seal: &means.seal,
-        by: &means.by,
-    };
+    let tending = means.tending(installation, &connect);
     let now = means.store.now().await?;
     let id = &arguments.project;
     let renamed = onboard::rename(&tending, id, &mut system_randomness, now).await;

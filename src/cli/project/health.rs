@@ -3,10 +3,9 @@
 use serde_json::{Value, json};
 
 use super::RegisterArguments;
-use super::read;
 use crate::attest::text::shown;
 use crate::cli::assembly;
-use crate::config::{Configuration, HealthCheck, health_checks};
+use crate::config::{Configuration, HealthCheck, health_checks, read_file};
 use crate::store::{HealthRow, Project, WatchMode};
 use crate::watch::health::{HealthState, LastResult, Phase};
 
@@ -17,9 +16,10 @@ pub(super) fn given(
 ) -> anyhow::Result<Vec<HealthCheck>> {
     let checks = match (&arguments.health, &arguments.health_file) {
         (Some(text), _) => health_checks(text.as_bytes(), "--health")?,
-        (None, Some(path)) => {
-            health_checks(&read(path, "health checks")?, &path.display().to_string())?
-        }
+        (None, Some(path)) => health_checks(
+            &read_file(path, "health checks")?,
+            &path.display().to_string(),
+        )?,
         (None, None) if arguments.watch == super::Watched::Health => {
             configuration.health.checks.clone()
         }

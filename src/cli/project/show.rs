@@ -8,10 +8,9 @@ use super::watching::{Record, Watching, budget, document, this_hour};
 use super::when::{ago, length};
 use crate::attest::text::shown;
 use crate::clock::Millis;
+use crate::connector::Condition;
 use crate::store::{Project, WatchState};
 
-/// The word for a repository that can be reached as it should be.
-const FINE: &str = "fine";
 /// Characters on one line.
 const WIDTH: usize = 100;
 /// Characters before the text of an entry.
@@ -101,7 +100,7 @@ fn place(project: &Project, state: Option<&WatchState>, now: Millis) -> Vec<Stri
     };
     let condition = state.map_or(UNKNOWN, |state| state.condition.as_str());
     let mut lines = indented(&format!("{}  {condition}{frozen}", project.url));
-    if let Some(state) = state.filter(|state| state.condition != FINE) {
+    if let Some(state) = state.filter(|state| state.condition != Condition::Fine) {
         let since = state.since.map(|since| ago(since, now));
         let detail = state.detail.as_deref().unwrap_or(condition);
         let told = match since {
@@ -202,7 +201,7 @@ fn watch_text(state: Option<&WatchState>, now: Millis) -> Vec<String> {
         entry("next look", &state.next_at.to_string()),
         entry("condition", &condition_text(state, now)),
     ];
-    if state.condition != FINE
+    if state.condition != Condition::Fine
         && let Some(mend) = &state.mend
     {
         lines.push(entry("mend", mend));
@@ -236,7 +235,7 @@ fn condition_text(state: &WatchState, now: Millis) -> String {
     });
     let detail = state.detail.as_ref();
     let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
-    format!("{}{since}{detail}", state.condition)
+    format!("{}{since}{detail}", state.condition.as_str())
 }
 
 fn budget_text(state: &WatchState, now: Millis) -> String {

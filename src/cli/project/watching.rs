@@ -1,10 +1,10 @@
 //! A project with how watching it goes and what happened to it.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::audit::AuditRecord;
 use crate::clock::Millis;
+use crate::connector::Usage;
 use crate::id::{OrganisationId, ProjectId};
 use crate::onboard;
 use crate::store::{Project, Store, WatchState};
@@ -14,7 +14,7 @@ const EVENTS: u32 = 50;
 /// One hour, in milliseconds.
 const HOUR_MILLIS: i64 = 60 * 60 * 1000;
 
-/// A project, and how watching it goes once it was scheduled.
+/// A project, and how watching it goes once it was looked at.
 pub(super) struct Watching {
     pub(super) project: Project,
     pub(super) state: Option<WatchState>,
@@ -24,17 +24,6 @@ pub(super) struct Watching {
 pub(super) struct Record {
     pub(super) watching: Watching,
     pub(super) events: Vec<AuditRecord>,
-}
-
-/// What is left of a credential's limits, as the watch writes it down. Unknown members are for others.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Budget {
-    pub(super) limit: Option<u64>,
-    pub(super) remaining: Option<u64>,
-    pub(super) resets_at: Option<Millis>,
-    pub(super) paused_until: Option<Millis>,
-    pub(super) paused_for: Option<String>,
 }
 
 pub(super) async fn read(
@@ -49,7 +38,8 @@ pub(super) async fn read(
             state: states
                 .iter()
                 .position(|state| state.project == project.id)
-                .map(|place| states.swap_remove(place)),
+                .map(|place| states.swap_remove(place))
+                .filter(was_looked_at),
             project,
         })
         .collect())
@@ -65,9 +55,17 @@ pub(super) async fn record(
     let states = scoped.watch_states().await?;
     let state = states.into_iter().find(|state| state.project == *id);
     Ok(Record {
-        watching: Watching { project, state },
+        watching: Watching {
+            project,
+            state: state.filter(was_looked_at),
+        },
         events: scoped.project_events(id, EVENTS).await?,
     })
+}
+
+/// One that only waits for its first look says nothing of the project yet.
+fn was_looked_at(state: &WatchState) -> bool {
+    state.looked_at.or(state.since).is_some()
 }
 
 /// Requests of the present hour, and how many of them were answered with "not modified".
@@ -81,7 +79,7 @@ pub(super) fn this_hour(state: &WatchState, now: Millis) -> (u64, u64) {
 }
 
 /// What is left of the credential's limits; nothing where it is not known.
-pub(super) fn budget(state: &WatchState) -> Budget {
+pub(super) fn budget(state: &WatchState) -> Usage {
     let text = state.budget.as_deref().unwrap_or("{}");
     serde_json::from_str(text).unwrap_or_default()
 }

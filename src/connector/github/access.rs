@@ -49,7 +49,7 @@ const NEEDED: [(&str, &str, &str); 5] = [
 
 /// The kind of a credential, as its first letters tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum CredentialKind {
     Classic,
     FineGrained,
     Installation,
@@ -57,7 +57,7 @@ pub(super) enum Form {
     Unknown,
 }
 
-impl Form {
+impl CredentialKind {
     /// GitHub's prefixes; tokens from before April 2021 are 40 hexadecimal digits.
     pub(super) fn of(token: &SecretString) -> Self {
         let text = token.expose_secret();
@@ -103,18 +103,18 @@ struct UserPermissions {
     push: Option<bool>,
 }
 
-pub(super) async fn access(api: &Api, form: Form) -> Result<Access, ConnectorError> {
+pub(super) async fn access(api: &Api, kind: CredentialKind) -> Result<Access, ConnectorError> {
     let said = api.outside(ACTION, FREE).await?;
     if said.status == StatusCode::UNAUTHORIZED || said.status.is_server_error() {
-        return Err(refusal(ACTION, &api.address(FREE), &said, api.now()));
+        return Err(refusal(ACTION, &api.address(FREE), &said));
     }
     let scopes = said.header("x-oauth-scopes").map(scopes);
-    let form = match (form, &scopes) {
-        (Form::Unknown, Some(_)) => Form::Classic,
-        (form, _) => form,
+    let kind = match (kind, &scopes) {
+        (CredentialKind::Unknown, Some(_)) => CredentialKind::Classic,
+        (kind, _) => kind,
     };
     let mut access = Access {
-        kind: form.words().to_owned(),
+        kind: kind.words().to_owned(),
         expires_at: said
             .header("github-authentication-token-expiration")
             .and_then(moment),
@@ -139,12 +139,12 @@ pub(super) async fn access(api: &Api, form: Form) -> Result<Access, ConnectorErr
         // What the repository says of a user's rights says nothing of an installation's.
         return Ok(access);
     }
-    match (form, scopes) {
-        (Form::Classic, Some(scopes)) => of_scopes(&mut access, scopes, seen.private),
-        (Form::FineGrained, _) => of_probes(api, &mut access, &seen).await?,
+    match (kind, scopes) {
+        (CredentialKind::Classic, Some(scopes)) => of_scopes(&mut access, scopes, seen.private),
+        (CredentialKind::FineGrained, _) => of_probes(api, &mut access, &seen).await?,
         _ => access.untold.push(format!(
             "what a {} may do cannot be told; nothing was checked",
-            form.words()
+            kind.words()
         )),
     }
     if seen.permissions.and_then(|may| may.push) == Some(false) {
@@ -176,8 +176,8 @@ fn of_scopes(access: &mut Access, scopes: Vec<String>, private: Option<bool>) {
         access.missing.push(needed.to_owned());
     }
     let part = |scope: &str| needed == REPO && PARTS_OF_REPO.contains(&scope);
-    // Break it: leave `scope != needed` alone here; `connector::access::a_classic_token_has_what_it_needs_and_nothing_else`
-    // then fails.
+    // Break it: leave the look at `part` out; `connector::access::a_classic_token_has_what_it_needs_and_nothing_else` then
+    // fails.
     let beyond = |scope: &&String| scope.as_str() != needed && !part(scope);
     access.unneeded = scopes.iter().filter(beyond).cloned().collect();
     access.granted = Some(scopes);
@@ -266,18 +266,10 @@ fn lacking(answer: &Answer, name: &str, level: &str) -> String {
 }
 
 async fn repository(api: &Api) -> Result<Seen, ConnectorError> {
-    let (path, answer) = if let Some(number) = api.number() {
-        let path = format!("/repositories/{}", super::path::encoded(number));
-        let answer = api.outside(ACTION, &path).await?;
-        (path, answer)
-    } else {
-        (
-            format!("/repos/{}", api.full_name()),
-            api.answer(ACTION, "").await?,
-        )
-    };
+    let path = api.registered_path();
+    let answer = api.outside(ACTION, &path).await?;
     if answer.status != StatusCode::OK {
-        return Err(refusal(ACTION, &api.address(&path), &answer, api.now()));
+        return Err(api.refused_at(ACTION, &path, &answer));
     }
     decoded(ACTION, &answer.body)
 }

@@ -14,8 +14,9 @@ use crate::connector::ConnectorError;
 
 /// How long to wait for a limit that does not say how long.
 const UNSTATED_WAIT_SECONDS: i64 = 60;
-/// The longest wait that is believed.
-const LONGEST_WAIT_SECONDS: i64 = 24 * 60 * 60;
+/// The longest wait that is believed. No limit of the provider lasts longer than an hour, and who believed a moment given in
+/// milliseconds would look away for good.
+const LONGEST_WAIT_SECONDS: i64 = 60 * 60;
 /// How many characters of the provider's words are kept.
 const WORDS_LIMIT: usize = 500;
 
@@ -83,12 +84,9 @@ pub(super) fn heard(answer: &Answer, now: Millis) -> Heard {
     }
 }
 
-/// The error that an unsuccessful answer is.
-pub(super) fn refusal(action: &str, address: &str, answer: &Answer, now: Millis) -> ConnectorError {
+/// The error that an unsuccessful answer is. One that is a limit does not come here: whoever sent the request has taken it for one.
+pub(super) fn refusal(action: &str, address: &str, answer: &Answer) -> ConnectorError {
     let action = action.to_owned();
-    if let Some(until) = limited_until(answer, now) {
-        return ConnectorError::Limited { action, until };
-    }
     let status = answer.status;
     let reason = format!("{}: {}", status.as_u16(), words(answer));
     match status {
@@ -219,6 +217,15 @@ pub(super) fn decoded<T: DeserializeOwned>(action: &str, body: &[u8]) -> Result<
         .map_err(|error| nonsense(action, &format!("not the JSON expected ({error})")))
 }
 
+/// A body as a value, where nothing is compared byte by byte: what is not UTF-8 in it is replaced, since a title that breaks off
+/// in the middle of a character must not hide a run.
+pub(super) fn decoded_leniently<T: DeserializeOwned>(
+    action: &str,
+    body: &[u8],
+) -> Result<T, ConnectorError> {
+    decoded(action, String::from_utf8_lossy(body).as_bytes())
+}
+
 /// One item of a list as a value.
 pub(super) fn item<T: DeserializeOwned>(action: &str, value: Value) -> Result<T, ConnectorError> {
     serde_json::from_value(value).map_err(|error| {
@@ -249,7 +256,23 @@ pub(super) fn object_id(
         .map_err(|error| nonsense(action, &format!("{member}: {error}")))
 }
 
+/// Longest address of a page that is kept, in bytes.
+const ADDRESS_LIMIT: usize = 2_000;
+
 /// An address for people, when it is one.
 pub(super) fn page(address: Option<String>) -> Option<String> {
-    address.filter(|text| text.starts_with("https://") || text.starts_with("http://"))
+    address.filter(|text| {
+        text.len() <= ADDRESS_LIMIT && (text.starts_with("https://") || text.starts_with("http://"))
+    })
+}
+
+/// A word or a name of the provider's as it is kept: not longer than `limit` bytes.
+pub(super) fn bounded(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        text.truncate(text.floor_char_boundary(limit));
+        text.push('…');
+    }
+    // Pages of runs are kept for long.
+    text.shrink_to_fit();
+    text
 }

@@ -8,7 +8,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::answer::{decoded, item, nonsense, refusal, unanswered};
-use super::budget::Errand;
 use super::call::{Caller, Opened, Read, Unanswered};
 use super::client::GithubClient;
 use super::credential::Use;
@@ -16,7 +15,6 @@ use super::etags::Kept;
 use super::options::{GithubOptions, GithubSetupError, Setting, is_loopback};
 use super::transport::Answer;
 use super::wire;
-use crate::clock::Millis;
 use crate::connector::ConnectorError;
 
 /// Rows asked for per page, the most that the interface gives.
@@ -30,14 +28,16 @@ pub(super) struct Api {
     pub(super) owner: Arc<str>,
     pub(super) name: Arc<str>,
     expected: Option<Arc<str>>,
-    errand: Errand,
+    task: Use,
 }
 
-/// A value that may have been read before.
-pub(super) struct Watched<T> {
-    pub(super) value: Arc<T>,
-    /// The provider says that it has not changed since.
-    pub(super) unchanged: bool,
+/// Longest tag of an answer that is sent back, in bytes. Servers refuse headers that are longer than some thousands.
+const TAG_LIMIT: usize = 1_024;
+
+/// One page of a list, and whether another may follow.
+pub(super) struct Page<T> {
+    pub(super) items: Vec<T>,
+    pub(super) more: bool,
 }
 
 impl Api {
@@ -55,20 +55,17 @@ impl Api {
             owner: options.owner.into(),
             name: options.name.into(),
             expected: options.expected_repository_id.map(Arc::from),
-            errand: Errand::Watch,
+            task: Use::Read,
         })
     }
 
-    /// The same interface for calls that go before those of lesser errands when the budget is short.
-    pub(super) fn on(&self, errand: Errand) -> Self {
+    /// The same interface for calls of another use: changes are made with its token, and reads go before those of lesser ones when
+    /// the budget is short.
+    pub(super) fn on(&self, task: Use) -> Self {
         Self {
-            errand,
+            task,
             ..self.clone()
         }
-    }
-
-    pub(super) fn now(&self) -> Millis {
-        self.caller.client().now()
     }
 
     /// `owner/name`, for messages.
@@ -92,7 +89,7 @@ impl Api {
 
     /// [`Self::refused`] by the whole path.
     pub(super) fn refused_at(&self, action: &str, path: &str, answer: &Answer) -> ConnectorError {
-        refusal(action, &self.address(path), answer, self.now())
+        refusal(action, &self.address(path), answer)
     }
 
     /// Reads and gives any answer, after at most one redirect to the same repository under its number.
@@ -120,7 +117,7 @@ impl Api {
         path: &str,
         kind: Option<TypeId>,
     ) -> Result<Read, ConnectorError> {
-        let read = self.caller.read(self.errand, path, kind).await;
+        let read = self.caller.read(self.task, path, kind).await;
         read.map_err(|error| unanswered(action, &self.address(path), error))
     }
 
@@ -131,29 +128,28 @@ impl Api {
         action: &str,
         path: &str,
         understand: impl FnOnce(&Answer) -> Result<(T, usize), ConnectorError>,
-    ) -> Result<Result<Watched<T>, Answer>, ConnectorError> {
+    ) -> Result<Result<Arc<T>, Answer>, ConnectorError> {
         let Read { answer, key, known } = self.fetch(action, path, Some(TypeId::of::<T>())).await?;
         if let Some(known) = known.filter(|_| answer.status == StatusCode::NOT_MODIFIED)
             && let Ok(value) = known.value.downcast::<T>()
         {
-            let unchanged = true;
-            return Ok(Ok(Watched { value, unchanged }));
+            return Ok(Ok(value));
         }
-        // Break it: keep answers of any status; `only_a_complete_200_is_ever_replayed` then fails.
+        // Break it: keep answers of any status; `connector::unchanged::only_a_complete_200_is_ever_replayed` then fails.
         if answer.status != StatusCode::OK {
             return Ok(Err(answer));
         }
         let (value, weight) = understand(&answer)?;
         let value = Arc::new(value);
-        if let (Some(key), Some(etag)) = (key, answer.header("etag")) {
+        let etag = answer.header("etag").filter(|tag| tag.len() <= TAG_LIMIT);
+        if let (Some(key), Some(etag)) = (key, etag) {
             let kept = Kept {
                 etag: etag.to_owned(),
                 value: Arc::<T>::clone(&value),
             };
             self.caller.client().etags().put(key, kept, weight);
         }
-        let unchanged = false;
-        Ok(Ok(Watched { value, unchanged }))
+        Ok(Ok(value))
     }
 
     /// [`Self::watched`] within the repository, where any status other than 200 is an error.
@@ -162,9 +158,29 @@ impl Api {
         action: &str,
         tail: &str,
         understand: impl FnOnce(&Answer) -> Result<(T, usize), ConnectorError>,
-    ) -> Result<Watched<T>, ConnectorError> {
+    ) -> Result<Arc<T>, ConnectorError> {
         let read = self.watched(action, &self.path(tail), understand).await?;
         read.map_err(|answer| self.refused(action, tail, &answer))
+    }
+
+    /// A whole list that may have been read before, page by page. One that has not ended after `pages` pages is an error.
+    pub(super) async fn watched_pages<T: Any + Clone + Send + Sync>(
+        &self,
+        action: &str,
+        tail: &str,
+        pages: u32,
+        understand: impl Fn(&Answer) -> Result<(Page<T>, usize), ConnectorError>,
+    ) -> Result<Vec<T>, ConnectorError> {
+        let mut all = Vec::new();
+        for number in 1..=pages {
+            let tail = page_tail(tail, number);
+            let page = self.watched_here(action, &tail, &understand).await?;
+            all.extend_from_slice(&page.items);
+            if !page.more {
+                return Ok(all);
+            }
+        }
+        Err(endless(action, pages))
     }
 
     /// [`Self::watched_here`], or nothing when the provider says 404 and the repository itself can be seen.
@@ -173,9 +189,9 @@ impl Api {
         action: &str,
         tail: &str,
         understand: impl FnOnce(&Answer) -> Result<(T, usize), ConnectorError>,
-    ) -> Result<Option<Watched<T>>, ConnectorError> {
+    ) -> Result<Option<Arc<T>>, ConnectorError> {
         match self.watched(action, &self.path(tail), understand).await? {
-            Ok(watched) => Ok(Some(watched)),
+            Ok(value) => Ok(Some(value)),
             Err(answer) if answer.status == StatusCode::NOT_FOUND => {
                 self.confirm_repository(action).await?;
                 Ok(None)
@@ -263,23 +279,21 @@ impl Api {
         items.into_iter().map(|value| item(action, value)).collect()
     }
 
-    /// Asks for a change. A redirect is an answer like any other.
+    /// Asks for a change, with a token for this use. A redirect is an answer like any other.
     pub(super) async fn change(
         &self,
-        task: Use,
         method: Method,
         tail: &str,
         body: Option<&Value>,
     ) -> Result<Answer, Unanswered> {
         let body = body.map(Value::to_string);
         let path = self.path(tail);
-        let errand = self.errand;
         self.caller
-            .change(errand, task, &method, &path, body.as_deref())
+            .change(self.task, &method, &path, body.as_deref())
             .await
     }
 
-    /// [`Self::change`] with the proposer's token, for a change whose lost answer needs no word of its own.
+    /// [`Self::change`] for a change whose lost answer needs no word of its own.
     pub(super) async fn change_or_unreachable(
         &self,
         action: &str,
@@ -287,14 +301,14 @@ impl Api {
         tail: &str,
         body: Option<&Value>,
     ) -> Result<Answer, ConnectorError> {
-        let answer = self.change(Use::Propose, method, tail, body).await;
+        let answer = self.change(method, tail, body).await;
         answer.map_err(|error| unanswered(action, &self.address(&self.path(tail)), error))
     }
 
     /// Asks for something large.
     pub(super) async fn open(&self, action: &str, tail: &str) -> Result<Opened, ConnectorError> {
         let path = self.path(tail);
-        let opened = self.caller.open(self.errand, &path).await;
+        let opened = self.caller.open(self.task, &path).await;
         opened.map_err(|error| unanswered(action, &self.address(&path), error))
     }
 
@@ -323,11 +337,6 @@ impl Api {
         Ok(read.answer)
     }
 
-    /// The registered number of the repository.
-    pub(super) fn number(&self) -> Option<&str> {
-        self.expected.as_deref()
-    }
-
     /// Fails unless the repository can be seen and still is the registered one. Names can be given away; numbers cannot.
     pub(super) async fn confirm_repository(&self, action: &str) -> Result<(), ConnectorError> {
         let found = self.repository().await?.id.map(|id| id.to_string());
@@ -351,7 +360,7 @@ impl Api {
         }
         let expected = self.expected.as_deref()?;
         let target = self.setting.api.join(answer.location()?).ok()?;
-        // Break it: drop this condition; `a_redirect_to_another_host_is_not_followed` then fails.
+        // Break it: drop this condition; `connector::answers::a_redirect_to_another_host_is_not_followed` then fails.
         if target.origin() != self.setting.api.origin() {
             return None;
         }
@@ -404,7 +413,7 @@ pub(super) fn more_may_follow(answer: &Answer, items: usize) -> bool {
 }
 
 /// The error that a list without an end is.
-pub(super) fn endless(action: &str, pages: u32) -> ConnectorError {
+fn endless(action: &str, pages: u32) -> ConnectorError {
     ConnectorError::Refused {
         action: action.to_owned(),
         reason: format!("the list has not ended after {pages} pages of {PER_PAGE}"),

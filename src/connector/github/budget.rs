@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use http::Method;
 
+use super::credential::Use;
 use crate::clock::Millis;
 
 /// Points that a credential may spend in any minute.
@@ -23,31 +24,6 @@ const HOUR: i64 = 60 * MINUTE;
 const UNSTATED_WAIT: i64 = 60;
 /// The longest wait that is not asked for by the provider, in seconds.
 const LONGEST_UNSTATED_WAIT: i64 = 60 * 60;
-
-/// What a call is made for: whoever merges goes before whoever watches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Errand {
-    /// Looking whether anything happened.
-    Watch,
-    /// Opening, following and closing what was proposed.
-    Propose,
-    /// Merging, with the comparison before it and the proof after it.
-    Merge,
-}
-
-impl Errand {
-    /// Every errand.
-    pub const ALL: [Self; 3] = [Self::Watch, Self::Propose, Self::Merge];
-
-    /// How many hundredths of an allowance are kept from this errand for those that go before it.
-    pub const fn reserve(self) -> u64 {
-        match self {
-            Self::Watch => 10,
-            Self::Propose => 5,
-            Self::Merge => 0,
-        }
-    }
-}
 
 /// What a request costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,8 +162,8 @@ impl Window {
     }
 
     fn give_back(&mut self, booked_at: Millis, amount: u32) {
-        let booked = self.spent.iter_mut().rev();
-        if let Some((_, spent)) = booked.into_iter().find(|(at, _)| *at == booked_at) {
+        let booked = self.spent.iter_mut().rev().find(|(at, _)| *at == booked_at);
+        if let Some((_, spent)) = booked {
             let given = amount.min(*spent);
             *spent -= given;
             self.total = self.total.saturating_sub(given);
@@ -234,18 +210,19 @@ impl Default for Budget {
 
 impl Budget {
     /// Whether a request may be sent now; if so, it is booked.
-    pub fn admit(&mut self, now: Millis, errand: Errand, cost: Cost) -> Admission {
+    pub fn admit(&mut self, now: Millis, task: Use, cost: Cost) -> Admission {
         self.points.forget(now);
         self.content_in_minute.forget(now);
         self.content_in_hour.forget(now);
         let waits = [
             self.paused(now),
-            self.hour_is_spent(now, errand),
-            self.minute_is_spent(errand, cost),
+            self.hour_is_spent(now, task),
+            self.minute_is_spent(task, cost),
             self.content_is_spent(cost),
         ];
         // The latest decides: whoever comes back at an earlier one would be sent away again.
-        // Break it: leave one of them out; `admitted_is_never_more_than_allowed_in_any_window` then fails.
+        // Break it: leave one of them out; `connector::budget::admitted_is_never_more_than_allowed_in_any_window` then fails,
+        // for the hour `connector::budget::what_is_left_is_kept_for_proposing_and_merging`.
         if let Some(wait) = waits.into_iter().flatten().max_by_key(|wait| wait.until) {
             return Admission::Wait(wait);
         }
@@ -298,7 +275,7 @@ impl Budget {
             resets_at: hour.map(|hour| hour.resets_at),
             paused: self
                 .paused(now)
-                .or_else(|| self.hour_is_spent(now, Errand::Watch)),
+                .or_else(|| self.hour_is_spent(now, Use::Read)),
         }
     }
 
@@ -306,9 +283,9 @@ impl Budget {
         self.pause.clone().filter(|pause| pause.until > now)
     }
 
-    fn hour_is_spent(&self, now: Millis, errand: Errand) -> Option<Wait> {
+    fn hour_is_spent(&self, now: Millis, task: Use) -> Option<Wait> {
         let hour = self.hour.filter(|hour| hour.resets_at > now)?;
-        let kept = hour.limit.saturating_mul(errand.reserve()) / 100;
+        let kept = hour.limit.saturating_mul(task.reserve()) / 100;
         (hour.remaining <= kept).then(|| Wait {
             until: hour.resets_at,
             why: format!(
@@ -318,8 +295,8 @@ impl Budget {
         })
     }
 
-    fn minute_is_spent(&self, errand: Errand, cost: Cost) -> Option<Wait> {
-        let kept = u64::from(POINTS_PER_MINUTE).saturating_mul(errand.reserve()) / 100;
+    fn minute_is_spent(&self, task: Use, cost: Cost) -> Option<Wait> {
+        let kept = u64::from(POINTS_PER_MINUTE).saturating_mul(task.reserve()) / 100;
         let cap = POINTS_PER_MINUTE.saturating_sub(u32::try_from(kept).unwrap_or(0));
         let until = self.points.room_at(cost.points, cap)?;
         Some(Wait {

@@ -14,7 +14,7 @@ use http::{Method, StatusCode};
 use tokio::sync::SemaphorePermit;
 
 use super::answer::heard;
-use super::budget::{Cost, Errand, Standing, Wait};
+use super::budget::{Cost, Standing, Wait};
 use super::client::{Allowance, Booking, GithubClient};
 use super::credential::{IssuedToken, TokenError, TokenSource, Use};
 use super::etags::{Kept, Key};
@@ -73,7 +73,7 @@ pub(super) struct Read {
 /// What is sent, apart from the token.
 #[derive(Clone, Copy)]
 struct Request<'a> {
-    errand: Errand,
+    task: Use,
     method: &'a Method,
     path: &'a str,
     body: Option<&'a str>,
@@ -95,6 +95,7 @@ pub(super) struct Caller {
     allowance: Arc<Allowance>,
     deadline: Duration,
     requests: AtomicU64,
+    watching: AtomicU64,
     unchanged: AtomicU64,
     repeated: AtomicU64,
 }
@@ -115,6 +116,7 @@ impl Caller {
             credential,
             deadline,
             requests: AtomicU64::new(0),
+            watching: AtomicU64::new(0),
             unchanged: AtomicU64::new(0),
             repeated: AtomicU64::new(0),
         }
@@ -137,7 +139,7 @@ impl Caller {
         &*self.credential
     }
 
-    /// A token for git.
+    /// A token that is handed on, to git or to be asked about.
     pub(super) async fn token(
         &self,
         task: Use,
@@ -158,6 +160,7 @@ impl Caller {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Usage {
             requests: count(&self.requests),
+            watching: count(&self.watching),
             unchanged: count(&self.unchanged),
             repeated: count(&self.repeated),
             limit,
@@ -172,23 +175,23 @@ impl Caller {
     /// slash and is encoded.
     pub(super) async fn read(
         &self,
-        errand: Errand,
+        task: Use,
         path: &str,
         kind: Option<TypeId>,
     ) -> Result<Read, Unanswered> {
         let token = self.credential.token(Use::Read, self.deadline).await?;
-        self.within(self.read_with(errand, path, kind, token)).await
+        self.within(self.read_with(task, path, kind, token)).await
     }
 
     async fn read_with(
         &self,
-        errand: Errand,
+        task: Use,
         path: &str,
         kind: Option<TypeId>,
         mut token: IssuedToken,
     ) -> Result<Read, Unanswered> {
         let request = Request {
-            errand,
+            task,
             method: &Method::GET,
             path,
             body: None,
@@ -207,6 +210,9 @@ impl Caller {
                 }
                 // Not modified since nothing: once more, without any condition.
                 StatusCode::NOT_MODIFIED if known.is_none() && conditional => conditional = false,
+                // Break it: leave this out; a tag that the server does not take back then refuses every later look
+                // (`connector::unchanged::a_tag_that_the_server_does_not_take_back_is_left_out`).
+                status if known.is_some() && may_mean_the_condition(status) => conditional = false,
                 _ => return Ok(Read { answer, key, known }),
             }
         }
@@ -249,7 +255,6 @@ impl Caller {
     /// Asks for a change. See the module for when it is sent once more.
     pub(super) async fn change(
         &self,
-        errand: Errand,
         task: Use,
         method: &Method,
         path: &str,
@@ -257,7 +262,7 @@ impl Caller {
     ) -> Result<Answer, Unanswered> {
         let token = self.credential.token(task, self.deadline).await?;
         let request = Request {
-            errand,
+            task,
             method,
             path,
             body,
@@ -268,7 +273,8 @@ impl Caller {
                 return Ok(answer);
             }
             let another = self.credential.refused(&token).await;
-            // Break it: drop the second condition; `a_merge_is_not_sent_again_even_with_another_token` then fails.
+            // Break it: drop the second condition;
+            // `connector::github::merge::tests::a_merge_is_not_sent_again_even_with_another_token` then fails.
             if !another || task == Use::Execute {
                 return Ok(answer);
             }
@@ -300,10 +306,10 @@ impl Caller {
 
     /// Asks for something that may be large: the head of the answer, with the rest still to come, or a whole answer when it is
     /// not a success.
-    pub(super) async fn open(&self, errand: Errand, path: &str) -> Result<Opened, Unanswered> {
+    pub(super) async fn open(&self, task: Use, path: &str) -> Result<Opened, Unanswered> {
         let token = self.credential.token(Use::Read, self.deadline).await?;
         let request = Request {
-            errand,
+            task,
             method: &Method::GET,
             path,
             body: None,
@@ -359,12 +365,16 @@ impl Caller {
         etag: Option<&str>,
     ) -> Result<Begun<'a>, Unanswered> {
         let place = self.allowance.place().await;
-        // Break it: send without asking the budget; `a_paused_credential_sends_nothing` then fails.
+        // Break it: send without asking the budget; `connector::limits::a_paused_credential_sends_nothing` then fails.
         let booking = self
             .allowance
-            .admit(self.client.now(), request.errand, Cost::of(request.method))
+            .admit(self.client.now(), request.task, Cost::of(request.method))
             .map_err(Unanswered::Limited)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
+        // Break it: count every request; `connector::limits::what_is_asked_for_a_merge_is_not_counted_as_watching` then fails.
+        if request.task == Use::Read {
+            self.watching.fetch_add(1, Ordering::Relaxed);
+        }
         let outgoing = Outgoing {
             method: request.method,
             address: &format!("{}{}", self.base, request.path),
@@ -408,6 +418,19 @@ impl Caller {
             Err(Unanswered::Broken(Broken::Off(reason)))
         })
     }
+}
+
+/// Whether a refusal may be about the condition, and not about what was asked for: a tag may be too long for the server that
+/// gave it.
+fn may_mean_the_condition(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_REQUEST
+            | StatusCode::PRECONDITION_FAILED
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::URI_TOO_LONG
+            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+    )
 }
 
 /// What [`Caller::open`] was answered with.

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::budget::{Admission, Budget, Cost, Errand, Heard, Standing, Ticket, Wait};
-use super::credential::CredentialIdentity;
+use super::budget::{Admission, Budget, Cost, Heard, Standing, Ticket, Wait};
+use super::credential::{CredentialIdentity, Use};
 use super::etags::EtagStore;
 use super::options::GithubSetupError;
 use super::transport::http_client;
@@ -106,13 +106,8 @@ impl Allowance {
     }
 
     /// Books a request, or says when it may be sent.
-    pub(super) fn admit(
-        &self,
-        now: Millis,
-        errand: Errand,
-        cost: Cost,
-    ) -> Result<Booking<'_>, Wait> {
-        match locked(&self.budget).admit(now, errand, cost) {
+    pub(super) fn admit(&self, now: Millis, task: Use, cost: Cost) -> Result<Booking<'_>, Wait> {
+        match locked(&self.budget).admit(now, task, cost) {
             Admission::Go(ticket) => Ok(Booking {
                 allowance: self,
                 ticket: Some(ticket),

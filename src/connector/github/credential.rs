@@ -14,14 +14,14 @@ use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::connector::ConnectorError;
 
-/// What a token is for.
+/// What a call is made for, and with it a token. Whoever merges goes before whoever watches when the budget is short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Use {
-    /// Watching and comparing: the poller.
+    /// Looking whether anything happened, and what: the poller.
     Read,
-    /// Pushing a fix and opening its pull request: the proposer.
+    /// Pushing a fix, and opening, following and closing its pull request: the proposer.
     Propose,
-    /// Merging what was approved: the executor.
+    /// Merging what was approved, with the comparison before it and the proof after it: the executor.
     Execute,
 }
 
@@ -35,6 +35,15 @@ impl Use {
             Self::Read => "poller",
             Self::Propose => "proposer",
             Self::Execute => "executor",
+        }
+    }
+
+    /// How many hundredths of an allowance are kept from this use for those that go before it.
+    pub const fn reserve(self) -> u64 {
+        match self {
+            Self::Read => 10,
+            Self::Propose => 5,
+            Self::Execute => 0,
         }
     }
 }
@@ -53,7 +62,7 @@ pub struct IssuedToken {
 impl IssuedToken {
     /// A token with its fingerprint.
     pub fn new(secret: SecretString, expires_at: Option<Millis>) -> Self {
-        // Break it: take the token itself; `the_history_shows_every_token_and_the_database_holds_none` then fails.
+        // Break it: take the token itself; `app::record::the_history_shows_every_token_and_the_database_holds_none` then fails.
         let digest = Sha256Digest::of(secret.expose_secret().as_bytes());
         let fingerprint = hex::encode(digest.as_bytes().get(..8).unwrap_or_default());
         Self {
@@ -100,6 +109,15 @@ impl fmt::Display for CredentialIdentity {
     }
 }
 
+// What a person does when there is no token.
+const APP_MEND: &str =
+    "check github.app.id and github.app.private_key_file, and this machine's clock";
+const ABSENT_MEND: &str = "install the App on the repository, then register the project again";
+const SUSPENDED_MEND: &str =
+    "its owner can unsuspend it at the App's page under Installed GitHub Apps";
+const UNGRANTED_MEND: &str = "add it to the App's permissions, then let the owner accept the change on the installation's page";
+const OUT_OF_REACH_MEND: &str = "add the repository on the installation's page";
+
 /// Why there is no token. No variant can hold one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
@@ -123,7 +141,8 @@ pub enum TokenError {
     },
     /// The App itself is not believed.
     #[error(
-        "{action}: the provider does not accept the App's signature ({reason}); check github.app.id and github.app.private_key_file, and this machine's clock"
+        "{action}: the provider does not accept the App's signature ({reason}); {mend}",
+        mend = APP_MEND
     )]
     App {
         /// What was being done.
@@ -133,7 +152,8 @@ pub enum TokenError {
     },
     /// There is no such installation any more, or it is another App's.
     #[error(
-        "{action}: {what} does not exist or is not this App's; install the App on the repository, then register the project again"
+        "{action}: {what} does not exist or is not this App's; {mend}",
+        mend = ABSENT_MEND
     )]
     Absent {
         /// What was being done.
@@ -143,7 +163,8 @@ pub enum TokenError {
     },
     /// The owner suspended the installation.
     #[error(
-        "{action}: installation {installation} is suspended; its owner can unsuspend it at the App's page under Installed GitHub Apps"
+        "{action}: installation {installation} is suspended; {mend}",
+        mend = SUSPENDED_MEND
     )]
     Suspended {
         /// What was being done.
@@ -153,7 +174,8 @@ pub enum TokenError {
     },
     /// The installation may less than is needed.
     #[error(
-        "{action}: installation {installation} lacks {missing} ({reason}); add it to the App's permissions, then let the owner accept the change on the installation's page"
+        "{action}: installation {installation} lacks {missing} ({reason}); {mend}",
+        mend = UNGRANTED_MEND
     )]
     Ungranted {
         /// What was being done.
@@ -167,7 +189,8 @@ pub enum TokenError {
     },
     /// The installation does not include the repository.
     #[error(
-        "{action}: installation {installation} does not reach {repository} ({reason}); add the repository on the installation's page"
+        "{action}: installation {installation} does not reach {repository} ({reason}); {mend}",
+        mend = OUT_OF_REACH_MEND
     )]
     OutOfReach {
         /// What was being done.
@@ -206,6 +229,21 @@ impl TokenError {
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Limited { .. })
     }
+
+    /// What a person does at the provider or about the App, where that is known; the error's own words end with it.
+    const fn mend(&self) -> Option<&'static str> {
+        match self {
+            Self::App { .. } => Some(APP_MEND),
+            Self::Absent { .. } => Some(ABSENT_MEND),
+            Self::Suspended { .. } => Some(SUSPENDED_MEND),
+            Self::Ungranted { .. } => Some(UNGRANTED_MEND),
+            Self::OutOfReach { .. } => Some(OUT_OF_REACH_MEND),
+            Self::Unreachable { .. }
+            | Self::Limited { .. }
+            | Self::ShortLived { .. }
+            | Self::Refused { .. } => None,
+        }
+    }
 }
 
 /// A call that could not be made for want of a token failed as the token did. What only a person can mend keeps its own words,
@@ -223,10 +261,24 @@ impl From<TokenError> for ConnectorError {
                 reason,
             },
             TokenError::Limited { action, until } => Self::Limited { action, until },
-            lasting => Self::Refused {
-                action: "getting a token".to_owned(),
-                reason: lasting.to_string(),
-            },
+            lasting => {
+                let words = lasting.to_string();
+                // Break it: let all of them be refusals;
+                // `watch::conditions::what_keeps_the_app_from_a_token_is_said_with_its_own_mend` then fails.
+                match lasting.mend() {
+                    Some(mend) => Self::NoToken {
+                        reason: words
+                            .trim_end_matches(mend)
+                            .trim_end_matches("; ")
+                            .to_owned(),
+                        mend,
+                    },
+                    None => Self::Refused {
+                        action: "getting a token".to_owned(),
+                        reason: words,
+                    },
+                }
+            }
         }
     }
 }

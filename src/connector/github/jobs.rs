@@ -1,7 +1,7 @@
 //! The jobs of a run.
 
-use super::answer::decoded;
-use super::api::{Api, endless, more_may_follow, page_tail};
+use super::answer::decoded_leniently;
+use super::api::{Api, Page, more_may_follow};
 use super::transport::Answer;
 use super::wire::{self, Item};
 use crate::connector::{ConnectorError, JobView};
@@ -10,12 +10,6 @@ use crate::connector::{ConnectorError, JobView};
 const JOB_PAGES: u32 = 30;
 /// Stands for the name of a job that has none that can be read.
 const NAMELESS: &str = "(unreadable job)";
-
-/// One page of jobs, and whether another may follow.
-struct JobsPage {
-    jobs: Vec<JobView>,
-    more: bool,
-}
 
 /// The jobs of one attempt. One that cannot be read is a job of unknown conclusion: left out, it would turn a failed run into
 /// one without a failed job.
@@ -29,23 +23,13 @@ pub(super) async fn jobs(
         api.full_name()
     );
     let tail = format!("/actions/runs/{run}/attempts/{attempt}/jobs");
-    let mut jobs = Vec::new();
-    for number in 1..=JOB_PAGES {
-        let tail = page_tail(&tail, number);
-        let page = api
-            .watched_here(&action, &tail, |answer| understood(&action, answer))
-            .await?
-            .value;
-        jobs.extend_from_slice(&page.jobs);
-        if !page.more {
-            return Ok(jobs);
-        }
-    }
-    Err(endless(&action, JOB_PAGES))
+    let understand = |answer: &Answer| understood(&action, answer);
+    api.watched_pages(&action, &tail, JOB_PAGES, understand)
+        .await
 }
 
-fn understood(action: &str, answer: &Answer) -> Result<(JobsPage, usize), ConnectorError> {
-    let found: wire::Jobs = decoded(action, &answer.body)?;
+fn understood(action: &str, answer: &Answer) -> Result<(Page<JobView>, usize), ConnectorError> {
+    let found: wire::Jobs = decoded_leniently(action, &answer.body)?;
     let more = more_may_follow(answer, found.jobs.len());
     let mut jobs = Vec::with_capacity(found.jobs.len());
     for item in found.jobs {
@@ -62,7 +46,7 @@ fn understood(action: &str, answer: &Answer) -> Result<(JobsPage, usize), Connec
     }
     let of_job = |job: &JobView| std::mem::size_of::<JobView>() + job.name.len() + 48;
     let weight = jobs.iter().map(of_job).sum();
-    Ok((JobsPage { jobs, more }, weight))
+    Ok((Page { items: jobs, more }, weight))
 }
 
 fn job_view(job: wire::Job) -> JobView {

@@ -3,14 +3,13 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::answer::{limited_until, words};
+use super::answer::words;
 use super::api::Api;
 use super::call::Unanswered;
 use super::credential::Use;
 use super::transport::Answer;
 use super::wire;
 use crate::change::Oid;
-use crate::clock::Millis;
 use crate::execute::{MergeAnswer, MergeOrder};
 
 /// Asks once, for exactly what the order says.
@@ -26,12 +25,11 @@ pub(super) async fn merge(api: &Api, order: &MergeOrder) -> MergeAnswer {
 
 async fn ask(api: &Api, pull_request: u64, body: &Value) -> MergeAnswer {
     let tail = format!("/pulls/{pull_request}/merge");
-    // Break it: send again on a failure; `a_merge_is_sent_once_whatever_is_answered` then fails.
-    match api
-        .change(Use::Execute, Method::PUT, &tail, Some(body))
-        .await
-    {
-        Ok(answer) => meaning(&answer, api.now()),
+    // Break it: send again on a failure; `connector::github::merge::tests::a_merge_is_sent_once_whatever_is_answered` then fails.
+    // A change of the executor's is never sent again, not even with another token.
+    let api = api.on(Use::Execute);
+    match api.change(Method::PUT, &tail, Some(body)).await {
+        Ok(answer) => meaning(&answer),
         Err(Unanswered::Broken(error)) => MergeAnswer::Ambiguous(error.to_string()),
         // Neither sent nor, with an answer that is a limit, carried out.
         Err(Unanswered::Limited(wait)) => MergeAnswer::Limited(wait.until),
@@ -39,11 +37,8 @@ async fn ask(api: &Api, pull_request: u64, body: &Value) -> MergeAnswer {
     }
 }
 
-fn meaning(answer: &Answer, now: Millis) -> MergeAnswer {
+fn meaning(answer: &Answer) -> MergeAnswer {
     let reason = || format!("{}: {}", answer.status.as_u16(), words(answer));
-    if let Some(until) = limited_until(answer, now) {
-        return MergeAnswer::Limited(until);
-    }
     match answer.status {
         StatusCode::OK => merged(answer).map_or_else(
             || {

@@ -38,16 +38,15 @@ mod wire;
 
 pub use access::reach;
 pub use client::GithubClient;
-pub use options::{GithubOptions, GithubSetupError, check_token};
+pub use options::{GithubOptions, GithubSetupError, check_token, is_name};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-use self::answer::{decoded, required};
+use self::answer::{bounded, decoded_leniently, required};
 use self::api::Api;
-use self::budget::Errand;
 use self::credential::{IssuedToken, Use};
 use super::{
     Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
@@ -62,6 +61,9 @@ use crate::reconcile::{LandedView, LiveView};
 
 /// How long a token must last that git is given: a fetch of a large repository takes its time.
 const GIT_TOKEN_LASTS: Duration = Duration::from_mins(15);
+
+/// Longest `owner/name` that is kept, in bytes; the provider allows 140.
+const FULL_NAME_LIMIT: usize = 300;
 
 /// What git's token is for.
 const fn git_task(purpose: GitUse) -> Use {
@@ -89,8 +91,8 @@ impl GithubConnector {
     pub fn new(client: &GithubClient, options: GithubOptions) -> Result<Self, GithubSetupError> {
         let api = Api::new(client, options)?;
         Ok(Self {
-            proposing: api.on(Errand::Propose),
-            merging: api.on(Errand::Merge),
+            proposing: api.on(Use::Propose),
+            merging: api.on(Use::Execute),
             api,
         })
     }
@@ -150,7 +152,7 @@ impl Connector for GithubConnector {
 
     async fn access(&self) -> Result<Access, ConnectorError> {
         let token = self.api.caller.token(Use::Read, Duration::ZERO).await?;
-        access::access(&self.api, access::Form::of(&token.secret)).await
+        access::access(&self.api, access::CredentialKind::of(&token.secret)).await
     }
 
     async fn repository(&self) -> Result<RepositoryView, ConnectorError> {
@@ -158,11 +160,11 @@ impl Connector for GithubConnector {
         let path = self.api.registered_path();
         let understand = |answer: &transport::Answer| {
             // That it is the registered one is compared where it is asked for.
-            let found = described(&action, decoded(&action, &answer.body)?)?;
+            let found = described(&action, decoded_leniently(&action, &answer.body)?)?;
             Ok((found, std::mem::size_of::<RepositoryView>()))
         };
         match self.api.watched(&action, &path, understand).await? {
-            Ok(watched) => Ok((*watched.value).clone()),
+            Ok(view) => Ok(RepositoryView::clone(&view)),
             Err(answer) => Err(self.api.refused_at(&action, &path, &answer)),
         }
     }
@@ -244,7 +246,10 @@ impl Connector for GithubConnector {
 fn described(action: &str, repository: wire::Repository) -> Result<RepositoryView, ConnectorError> {
     Ok(RepositoryView {
         id: required(action, "id", repository.id)?.to_string(),
-        full_name: required(action, "full_name", repository.full_name)?,
+        full_name: bounded(
+            required(action, "full_name", repository.full_name)?,
+            FULL_NAME_LIMIT,
+        ),
         default_branch: required(action, "default_branch", repository.default_branch)?,
         archived: repository.archived.unwrap_or(false),
         disabled: repository.disabled.unwrap_or(false),

@@ -170,12 +170,15 @@ fn trimmed(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-fn check_name(which: &'static str, found: &str) -> Result<(), GithubSetupError> {
+/// Whether an owner or a repository may be called so: letters, digits, `-`, `_` and `.`, at most 100 of them, so that a name is one
+/// part of a path.
+pub fn is_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let valid = (1..=100).contains(&found.len())
-        && found.bytes().all(allowed)
-        && !matches!(found, "." | "..");
-    if valid {
+    (1..=100).contains(&text.len()) && text.bytes().all(allowed) && !matches!(text, "." | "..")
+}
+
+fn check_name(which: &'static str, found: &str) -> Result<(), GithubSetupError> {
+    if is_name(found) {
         return Ok(());
     }
     Err(GithubSetupError::Name {

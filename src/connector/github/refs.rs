@@ -28,7 +28,7 @@ pub(super) async fn watched_branch(api: &Api, name: &str) -> Result<Option<Oid>,
             Ok((found, std::mem::size_of::<Oid>()))
         })
         .await?;
-    Ok(watched.map(|watched| *watched.value))
+    Ok(watched.map(|commit| *commit))
 }
 
 /// What is done, and the tail of its path.
@@ -70,7 +70,7 @@ pub(super) async fn tip(api: &Api, name: &str) -> Result<Oid, ConnectorError> {
 pub(super) async fn delete(api: &Api, name: &str) -> Result<(), ConnectorError> {
     let action = format!("deleting branch {name} of {}", api.full_name());
     check_branch(&action, name)?;
-    // Break it: drop this refusal; `only_our_own_branches_are_deleted` then fails.
+    // Break it: drop this refusal; `connector::changes::only_our_own_branches_are_deleted` then fails.
     if !name.starts_with(OWN_BRANCHES) {
         return Err(ConnectorError::Refused {
             action,

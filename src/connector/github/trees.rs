@@ -211,7 +211,7 @@ fn listed(action: &str, id: Oid, tree: wire::Tree) -> Result<Vec<Item>, Connecto
     }
     let harmed = items.iter().any(|item| item.name.contains('\u{fffd}'));
     items.sort_by_key(stored_name);
-    // Break it: drop this comparison; `a_listing_that_is_not_the_tree_is_refused` then fails.
+    // Break it: drop this comparison; `connector::listings::a_listing_that_is_not_the_tree_is_refused` then fails.
     if tree_id(&items, id.format()) != Some(id) {
         return Err(nonsense(
             action,

@@ -4,13 +4,23 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-/// A member as far as it is what it should be: one of another kind is as good as missing.
+/// A member as far as it is what it should be: one of another kind is as good as missing. It is taken as text first, since a
+/// number that is too large, half a character or a nesting that is too deep would otherwise spoil what is around it.
 fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).ok())
+    let text = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(text.get()).ok())
+}
+
+/// The number of an item of which nothing else is understood.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Numbered {
+    #[serde(deserialize_with = "lenient")]
+    id: Option<u64>,
 }
 
 /// An item of a list that must not be lost for the sake of an odd one.
@@ -29,12 +39,15 @@ pub(super) enum Item<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Item<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let id = value.get("id").and_then(Value::as_u64);
-        Ok(match serde_json::from_value(value) {
+        // Break it: read it as a `Value`; one number that is too large then loses the page
+        // (`connector::odd::what_only_spoils_itself_when_taken_as_text_hides_no_other`).
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(match serde_json::from_str(text.get()) {
             Ok(item) => Self::Plain(item),
             Err(fault) => Self::Odd {
-                id,
+                id: serde_json::from_str::<Numbered>(text.get())
+                    .ok()
+                    .and_then(|it| it.id),
                 fault: fault.to_string(),
             },
         })

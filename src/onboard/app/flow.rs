@@ -242,7 +242,7 @@ fn router(serving: Arc<Serving>) -> Router {
 /// Only this machine's own names for itself are answered, so that no page of another site reaches these; and what every answer
 /// carries.
 async fn guarded(State(serving): State<Arc<Serving>>, request: Request, next: Next) -> Response {
-    // Break it: let every host pass; `a_page_of_another_site_reaches_nothing` then fails.
+    // Break it: let every host pass; `app::creating::a_page_of_another_site_reaches_nothing` then fails.
     let mut response = if is_ours(request.headers(), &serving.hosts) {
         next.run(request).await
     } else {
@@ -292,7 +292,7 @@ async fn start(
     axum::extract::Path(door): axum::extract::Path<String>,
 ) -> Response {
     let expected = Sha256Digest::of(serving.desk.door.as_bytes());
-    // Break it: show the page under every address; `the_page_is_shown_under_its_own_address_only` then fails.
+    // Break it: show the page under every address; `app::creating::the_page_is_shown_under_its_own_address_only` then fails.
     if !same(&expected, &door) {
         return plain(StatusCode::NOT_FOUND, "There is nothing here.");
     }
@@ -332,7 +332,7 @@ async fn back(
                     "The App was received already; nothing more is done here.",
                 );
             }
-            // Break it: take every state; `a_wrong_state_is_refused_and_the_right_one_counts_once` then fails.
+            // Break it: take every state; `app::creating::a_wrong_state_is_refused_and_the_right_one_counts_once` then fails.
             Some(expected) if !same(expected, &state) => {
                 return refused(
                     StatusCode::FORBIDDEN,

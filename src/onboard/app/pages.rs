@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::manifest::Plan;
-use crate::connector::github::app::{Access, Permissions};
+use crate::connector::github::app::{Level, Permissions};
 
 /// The look of all pages.
 pub(super) const STYLE: &str = include_str!("../../web/templates/caretaker.css");
@@ -49,9 +49,9 @@ pub(super) fn rows(plan: &Plan) -> Vec<Row> {
     rows.collect()
 }
 
-fn purpose(name: &str, access: Access) -> &'static str {
+fn purpose(name: &str, access: Level) -> &'static str {
     match (name, access) {
-        ("actions", Access::Write) => {
+        ("actions", Level::Write) => {
             "reading runs, jobs and logs; running a failed job once more, to tell a flaky one"
         }
         ("actions", _) => "reading runs, jobs and logs",

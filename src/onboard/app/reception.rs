@@ -94,8 +94,8 @@ impl Reserved {
             std::os::unix::fs::DirBuilderExt::mode(folders.recursive(true), 0o700);
             folders.create(folder).map_err(failed)?;
         }
-        // Break it: `create(true).truncate(true)`; `a_key_that_is_there_is_never_written_over` then fails. Another mode fails
-        // `one_click_makes_the_app_and_keeps_its_key`.
+        // Break it: `create(true).truncate(true)`; `app::creating::a_key_that_is_there_is_never_written_over` then fails.
+        // Another mode fails `app::creating::one_click_makes_the_app_and_keeps_its_key`.
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)

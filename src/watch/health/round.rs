@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::judge::{BODY_BYTES, REDIRECTS, judge};
@@ -32,6 +32,8 @@ const TICK: Duration = Duration::from_secs(1);
 const PLAN_EVERY: i64 = 5_000;
 /// After a check could not be made, for a reason of ours, in milliseconds.
 const AFTER_TROUBLE: i64 = 60_000;
+/// By how much a check may be planned too late before the clock must have been moved back, in milliseconds.
+const CLOCKS_DIFFER: i64 = 60_000;
 /// Pause after the database failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -78,9 +80,9 @@ pub async fn round(watch: &HealthWatch, now: Millis) -> Result<Vec<Checked>, Hea
     watch.plan(now).await?;
     let name = watch.name()?;
     let mut done = Vec::new();
-    let mut tasks = JoinSet::new();
-    while watch.start(&name, &mut tasks, now).await? > 0 {
-        while let Some(checked) = tasks.join_next().await {
+    let mut running = Running::default();
+    while watch.start(&name, &mut running, now).await? > 0 {
+        while let Some(checked) = running.tasks.join_next().await {
             done.extend(checked.ok().flatten());
         }
     }
@@ -116,21 +118,23 @@ pub async fn run(watch: HealthWatch, stop: CancellationToken) {
 #[derive(Default)]
 struct Running {
     tasks: JoinSet<Option<Checked>>,
-    /// The names under which it claimed what may still be under way.
-    names: Vec<String>,
+    /// The name under which each of them was claimed.
+    names: BTreeMap<Id, String>,
     /// When new checks were last looked for, and whether there were any to make at all.
     planned: Option<(Millis, bool)>,
 }
 
 impl Running {
     async fn tick(&mut self, watch: &HealthWatch) -> Result<(), HealthWatchError> {
-        while let Some(ended) = self.tasks.try_join_next() {
-            if let Err(error) = ended {
-                tracing::error!(%error, "a health check broke off");
-            }
-        }
-        if self.tasks.is_empty() {
-            self.names.clear();
+        while let Some(ended) = self.tasks.try_join_next_with_id() {
+            let task = ended.map_or_else(
+                |error| {
+                    tracing::error!(%error, "a health check broke off");
+                    error.id()
+                },
+                |(task, _)| task,
+            );
+            self.names.remove(&task);
         }
         let now = watch.store.now().await?;
         let fresh = |at: Millis| (0..PLAN_EVERY).contains(&now.0.saturating_sub(at.0));
@@ -143,9 +147,7 @@ impl Running {
         }
         if any {
             let name = watch.name()?;
-            if watch.start(&name, &mut self.tasks, now).await? > 0 {
-                self.names.push(name);
-            }
+            watch.start(&name, self, now).await?;
         }
         Ok(())
     }
@@ -153,7 +155,8 @@ impl Running {
     /// Drops what is under way and gives it back, so that whoever comes next need not wait for the claims to end.
     async fn end(&mut self, watch: &HealthWatch) {
         self.tasks.shutdown().await;
-        for name in &self.names {
+        let names: BTreeSet<&String> = self.names.values().collect();
+        for name in names {
             if let Err(error) = watch.store.give_back_health(name).await {
                 tracing::warn!(%error, "health checks cannot be given back; their claims end by themselves");
             }
@@ -193,18 +196,36 @@ impl HealthWatch {
         if projects.is_empty() {
             return Ok(false);
         }
-        let known: BTreeSet<_> = self.store.health_names().await?.into_iter().collect();
-        let mut missing = Vec::new();
+        let planned = self.store.health_names().await?.into_iter();
+        let planned: BTreeMap<_, _> = planned
+            .map(|(project, name, next_at)| ((project, name), next_at))
+            .collect();
+        let (mut missing, mut misdated) = (Vec::new(), Vec::new());
         for (project, health) in projects {
-            let names = names(&health).into_iter();
-            missing.extend(
-                names
-                    .map(|name| (project.clone(), name))
-                    .filter(|check| !known.contains(check)),
-            );
+            let latest = latest(&health, now);
+            for name in names(&health) {
+                let latest = latest.get(&name).copied();
+                let check = (project.clone(), name);
+                match planned.get(&check) {
+                    None => missing.push(check),
+                    // Break it: leave this out; a clock that is moved back then stops the checks until it has caught up
+                    // (`health::story::a_clock_that_is_moved_back_stops_no_check`).
+                    Some(next_at) if latest.is_some_and(|latest| *next_at > latest) => {
+                        misdated.push(check);
+                    }
+                    Some(_) => {}
+                }
+            }
         }
         if !missing.is_empty() {
             self.store.add_health(&missing, now).await?;
+        }
+        if !misdated.is_empty() {
+            tracing::warn!(
+                checks = misdated.len(),
+                "the clock was moved back: health checks that were planned by it are made now"
+            );
+            self.store.advance_health(&misdated, now).await?;
         }
         Ok(true)
     }
@@ -213,10 +234,10 @@ impl HealthWatch {
     async fn start(
         &self,
         name: &str,
-        tasks: &mut JoinSet<Option<Checked>>,
+        running: &mut Running,
         now: Millis,
     ) -> Result<usize, StoreError> {
-        let room = AT_ONCE.saturating_sub(tasks.len());
+        let room = AT_ONCE.saturating_sub(running.tasks.len());
         if room == 0 {
             return Ok(0);
         }
@@ -224,7 +245,9 @@ impl HealthWatch {
         let count = claims.len();
         for claim in claims {
             let watch = self.clone();
-            tasks.spawn(async move { watch.perform(claim, now).await });
+            let check = async move { watch.perform(claim, now).await };
+            let task = running.tasks.spawn(check).id();
+            running.names.insert(task, name.to_owned());
         }
         Ok(count)
     }
@@ -399,6 +422,20 @@ fn names(health: &str) -> Vec<String> {
     let names = named.into_iter().map(|named| named.name);
     // One odd name must not keep every other check from being planned.
     names.filter(|name| !name.contains('\0')).collect()
+}
+
+/// When each check is made again at the latest, as far as its interval can be read.
+fn latest(health: &str, now: Millis) -> BTreeMap<String, Millis> {
+    let checks: Vec<HealthCheck> = serde_json::from_str(health).unwrap_or_default();
+    let latest = |check: HealthCheck| {
+        let interval = i64::try_from(check.interval.milliseconds()).unwrap_or(i64::MAX / 4);
+        let pause = interval.saturating_add(interval / 10).max(AFTER_TROUBLE);
+        (
+            check.name,
+            now.plus_millis(pause).plus_millis(CLOCKS_DIFFER),
+        )
+    };
+    checks.into_iter().map(latest).collect()
 }
 
 /// When a check is made again: after its interval, a tenth more or less, so that checks that began together do not stay

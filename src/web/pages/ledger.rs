@@ -26,7 +26,11 @@ struct LedgerPage {
     trust_root: u64,
     events: Vec<EventView>,
     failures: Vec<FailureView>,
+    /// What signed gaps admit to be gone.
+    gone: Vec<(u64, Shown)>,
     drafted: u64,
+    /// Whether there is a bundle to download.
+    exportable: bool,
 }
 
 /// One row as it is stored, and the verdict on it.
@@ -89,7 +93,7 @@ pub(in super::super) async fn ledger(
 }
 
 fn view(state: &WebState, ledger: &StoredLedger, now: Millis) -> LedgerPage {
-    // Break it: keep the report of an earlier read; `web::a_changed_column_shows_at_the_next_look` then fails.
+    // Break it: keep the report of an earlier read; `web::ledgers::a_changed_column_shows_at_the_next_look` then fails.
     let report = audit::verify(&state.trust, ledger);
     let failures = report.failures.iter().map(|failure| FailureView {
         seq: failure.seq,
@@ -97,6 +101,8 @@ fn view(state: &WebState, ledger: &StoredLedger, now: Millis) -> LedgerPage {
         expected: Shown::line(&failure.expected),
         found: Shown::line(&failure.found),
     });
+    let admissions = report.admissions().into_iter();
+    let gone = admissions.map(|(seq, line)| (seq, Shown::line(line)));
     let rows = ledger.rows.iter().zip(&report.events);
     LedgerPage {
         id: ledger.incident.to_string(),
@@ -106,7 +112,9 @@ fn view(state: &WebState, ledger: &StoredLedger, now: Millis) -> LedgerPage {
         trust_root: state.trust.newest().reference().version,
         events: rows.map(|(row, event)| view_row(row, event)).collect(),
         failures: failures.collect(),
+        gone: gone.collect(),
         drafted: ledger.drafted,
+        exportable: report.verdict == crate::attest::chain::Verdict::Valid,
     }
 }
 

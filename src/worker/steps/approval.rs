@@ -74,7 +74,10 @@ pub(super) async fn answer(
         && used.principal == request.principal
         && request.principal == work.project.owner
         && Some(used.decision) == work.snapshot.answer();
-    // Break it: drop either comparison; `worker::tampering::an_answer_written_into_the_database_is_not_signed` then fails.
+    // Break it: drop the first comparison;
+    // `worker::tampering::a_record_that_names_another_link_than_the_one_used_is_not_signed` then fails. Drop the second;
+    // `worker::tampering::a_record_that_names_the_owners_link_without_its_nonce_is_not_signed` fails. Drop both;
+    // `worker::tampering::an_answer_written_into_the_database_is_not_signed` fails too.
     let linked = made.iter().any(|made| {
         let made = made.hash();
         used.token == made && held.as_ref().is_ok_and(|held| held.hash() == made)

@@ -9,6 +9,7 @@ mod evidence;
 mod fix;
 mod judge;
 mod landing;
+pub(super) mod let_go;
 mod links;
 mod merge;
 mod notary;
@@ -44,6 +45,7 @@ pub(super) async fn perform(work: Work<'_>, step: &Step) -> Stepped {
         Step::Compare { comparisons } => compare::compare(work, *comparisons).await,
         Step::Merge(merge) => merge::merge(work, merge).await,
         Step::ProveLanding(merge) => landing::prove_landing(work, merge).await,
+        Step::LetGo => let_go::let_go(work).await,
         Step::CleanUp => close::clean_up(work).await,
         Step::Close { reason, detail } => close::close(work, *reason, detail).await,
         Step::AwaitRecovery | Step::Wait { .. } | Step::Done => Ok(Outcome::default()),

@@ -1,12 +1,13 @@
 //! What a role checks before it signs. Between drafting and signing the statement lay in the database, and whoever can write
 //! there must not get a signature that lets something be merged: the change and its decision are computed again, an approval is
-//! held against the records of question and answer, an execution of ours against the ledger's authority. What only tells (an
-//! escalation, a gap, why something failed) is signed as it was drafted.
+//! held against the records of question and answer, an execution of ours against the ledger's authority, a gap against what is
+//! to go. What only tells (an escalation, why something failed) is signed as it was drafted.
 
 use super::super::repository::{Clone, broken};
 use super::super::work::{Work, expect};
 use super::approval::{answer, bound, signed_answer};
 use super::judge::judge;
+use super::let_go;
 use super::merge::authority;
 use super::propose::{signed_class, signed_verdict};
 use crate::approve::AuthoritySource;
@@ -32,7 +33,10 @@ pub(super) async fn check(work: Work<'_>, seq: u64, statement: &[u8]) -> Result<
         Event::PolicyDecision(decision) => decided(&work, decision).await,
         Event::Approval(approval) => answered(&work, approval).await,
         Event::Execution(execution) => executed(&work, execution).await,
-        Event::Escalation(_) | Event::Gap(_) => Ok(()),
+        Event::Gap(gap) => let_go::objection(&work, gap)
+            .await?
+            .map_or(Ok(()), |why| demand(false, why)),
+        Event::Escalation(_) => Ok(()),
     }
 }
 

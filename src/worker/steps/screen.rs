@@ -8,7 +8,8 @@ use crate::incident::{Fact, Outcome};
 
 pub(super) async fn screen(work: Work<'_>) -> Stepped {
     let diagnosis = expect(work.snapshot.diagnosis(), "the diagnosis")?;
-    // Break it: pass no files here; `worker::fix::a_denied_path_ends_in_two_events_and_nothing_at_the_forge` then fails.
+    // Break it: pass no files here; the coder is then asked to edit what is denied, and only its edit is refused
+    // (`worker::fix::a_denied_path_ends_in_two_events_and_nothing_at_the_forge`).
     match check_paths(work.rules, &diagnosis.files) {
         None => Ok(Outcome::fact(Fact::Screened { passed: true })),
         Some(denied) => {

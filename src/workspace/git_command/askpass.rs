@@ -183,7 +183,7 @@ mod tests {
     use super::{Asked, asked_for};
     use crate::workspace::git_command::Remote;
 
-    // Break: `remote.is_same_host(address)` in `asked_for`.
+    // Break it: answer whatever host the question names; this then fails.
     #[test]
     fn only_questions_about_the_remotes_own_host_are_answered() {
         let token = Some(SecretString::from("secret"));

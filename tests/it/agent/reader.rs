@@ -352,7 +352,7 @@ fn at_most_two_hundred_facts_are_kept_and_the_rest_is_counted() {
     assert_eq!(report.dropped.beyond_limit, 100);
 }
 
-// Break it: return the whole log from `reader::selection::select`; this test then takes minutes.
+// Break it: return the whole log from `reader::selection::select`.
 #[test]
 fn fifty_megabytes_of_anything_are_read_in_bounded_parts() {
     let size = 50 << 20;

@@ -18,7 +18,7 @@ fn fragment() -> impl Strategy<Value = String> {
         Just("\u{1b}]0;title\u{7}\u{1b}[31m\u{9b}2J".to_owned()),
         Just("\u{e0049}\u{e0067}\u{200b}\u{3164}".to_owned()),
         Just("e\u{301}\u{323}".to_owned()),
-        "[a-z_:]{1,12}",
+        "[a-zA-Z_:]{1,12}",
         "\\PC{0,8}",
         "[\\x00-\\x7f]{0,6}",
     ]

@@ -58,7 +58,7 @@ fn every_use_is_served_by_what_the_app_asks_for() {
             assert!(needed(task).beyond(&of_app(reruns)).is_empty());
         }
     }
-    assert_eq!(of_app(false).get("actions"), Some(Access::Read));
+    assert_eq!(of_app(false).get("actions"), Some(Level::Read));
 }
 
 #[test]

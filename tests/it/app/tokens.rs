@@ -101,7 +101,7 @@ async fn each_use_gets_a_token_of_its_own_with_its_own_permissions() {
 #[tokio::test]
 async fn failed_jobs_are_run_again_only_where_the_installation_lets_us() {
     let bench = Bench::new();
-    *bench.mint.granted.lock().unwrap() = Permissions::of(&[("actions", Access::Read)]);
+    *bench.mint.granted.lock().unwrap() = Permissions::of(&[("actions", Level::Read)]);
     bench.token(Use::Propose).await;
     let orders = bench.mint.orders.lock().unwrap();
     assert_eq!(
@@ -195,6 +195,19 @@ async fn while_the_provider_is_away_the_old_token_serves_to_its_end() {
     bench.clock.advance_millis(minutes(4));
     let ended = bench.source().token(Use::Read, NOTHING).await;
     assert_eq!(ended.unwrap_err(), away());
+}
+
+/// Break it: give those who waited for the minting its error alone.
+#[tokio::test]
+async fn while_the_provider_is_away_those_who_waited_get_the_old_token_too() {
+    let bench = Bench::new();
+    let first = bench.token(Use::Read).await;
+    bench.clock.advance_millis(minutes(57));
+    bench.mint.fail_with(Some(away()));
+    for outcome in at_once(&bench, 20).await {
+        assert_eq!(outcome.unwrap().fingerprint, first.fingerprint);
+    }
+    assert_eq!(bench.mint.count(), 2, "nobody asks again at once");
 }
 
 #[tokio::test]
@@ -376,7 +389,7 @@ fn without_a_token_a_call_fails_as_the_token_did() {
     };
     let call = ConnectorError::from(lasting);
     assert!(!call.is_transient());
-    insta::assert_snapshot!(call, @"getting a token: getting a token for the poller: installation 5 is suspended; its owner can unsuspend it at the App's page under Installed GitHub Apps");
+    insta::assert_snapshot!(call, @"getting a token for the poller: installation 5 is suspended; its owner can unsuspend it at the App's page under Installed GitHub Apps");
 }
 
 #[tokio::test]

@@ -210,7 +210,7 @@ async fn the_installation_of_a_repository_is_found() {
     let interface = provider.interface();
     let found = interface.installation_of("octo", "widget").await.unwrap();
     assert_eq!((found.id, found.suspended), (INSTALLATION, false));
-    assert_eq!(found.permissions.get("contents"), Some(Access::Write));
+    assert_eq!(found.permissions.get("contents"), Some(Level::Write));
     let absent = interface.installation_of("octo", "gadget").await;
     assert!(matches!(absent, Err(TokenError::Absent { .. })));
     let asked = provider.asked().len();

@@ -221,3 +221,16 @@ fn what_a_verifier_prints_cannot_move_the_cursor() {
     let failure = ledger.assert_broken(1, Rule::Signature);
     assert!(failure.contains("\\u{1b}[2J\\u{202e}"), "{failure}");
 }
+
+/// A verifier without the version of the trust root that an event names cannot tell whether it counts; what refers to it is
+/// not wrong for that.
+#[test]
+fn what_refers_to_an_event_that_cannot_be_verified_is_not_called_wrong() {
+    let mut ledger = Ledger::new();
+    ledger.propose(|proposal| proposal.event.trust_root.version = 2);
+    ledger.decide(|_| ());
+    let report = ledger.verify();
+    assert_eq!(report.verdict, Verdict::CannotVerify, "{report:#?}");
+    let rules: Vec<_> = report.failures.iter().map(|failure| failure.rule).collect();
+    assert_eq!(rules, [Rule::TrustRoot, Rule::Reference]);
+}

@@ -99,6 +99,8 @@ pub(crate) struct Ledger {
     pub(crate) trust: TrustHistory,
     pub(crate) incident: IncidentId,
     pub(crate) envelopes: Vec<Vec<u8>>,
+    /// What its events name as evidence.
+    pub(crate) documents: Vec<Vec<u8>>,
     pub(crate) proposal: Option<DigestRef>,
     pub(crate) decision: Option<DigestRef>,
     pub(crate) approval: Option<DigestRef>,
@@ -106,10 +108,14 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new() -> Self {
+        let trust: TrustHistory = trust_root().into();
+        let incident = IncidentId::new(NOW, [7; 10]);
+        let documents = evidence(&incident, trust.newest().reference());
         Self {
-            trust: trust_root().into(),
-            incident: IncidentId::new(NOW, [7; 10]),
+            trust,
+            incident,
             envelopes: Vec::new(),
+            documents,
             proposal: None,
             decision: None,
             approval: None,
@@ -144,18 +150,12 @@ impl Ledger {
             incident: self.incident.clone(),
             seq,
             prev,
-            project: Project {
-                uri: text("https://github.com/example/shop"),
-                repository_id: label("4711"),
-            },
+            project: project(),
             role,
             occurred_at: NOW,
             trust_root: self.trust.newest().reference(),
             policy: digest("the rules"),
-            producer: Producer {
-                id: text("https://example.org/caretaker"),
-                version: label("0.1.0"),
-            },
+            producer: producer(),
         }
     }
 
@@ -194,8 +194,8 @@ impl Ledger {
                 id: label("scripted"),
                 model: None,
             },
-            context_manifest: digest("manifest"),
-            tests: List::first_of([digest("red"), digest("green")]),
+            context_manifest: digest_of(&self.documents[0]).into(),
+            tests: List::first_of([1, 2].map(|test| digest_of(&self.documents[test]).into())),
             intent_document: None,
             class: Some(Class::Functional),
         }
@@ -304,10 +304,12 @@ impl Ledger {
     pub(crate) fn admit_gap(&mut self) {
         let gap = Gap {
             event: self.block(Role::Executor),
+            reason: None,
             detail: text("the raw log is gone"),
-            evidence: List::first_of([EvidenceRef {
+            evidence: List::first_of([GoneEvidence {
                 kind: label("log"),
                 sha256: digest("raw log").sha256,
+                signed_as: None,
             }]),
         };
         self.push(Event::Gap(Box::new(gap)));
@@ -347,6 +349,84 @@ impl Ledger {
         let report = self.verify();
         assert_eq!(report.verdict, Outcome::Valid, "{report:#?}");
         assert!(report.failures.is_empty());
+    }
+}
+
+/// The signed manifest and two signed test results, then what they name.
+fn evidence(incident: &IncidentId, trust_root: TrustRootRef) -> Vec<Vec<u8>> {
+    let manifest = ContextManifest {
+        document: evidence_block(Role::Proposer, incident, trust_root),
+        items: List::default(),
+        count: 30,
+        all: Some(digest("the whole list")),
+        prompt: Some(digest("the prompt")),
+    };
+    let subject = |name: &str| vec![Subject::sha256(name, digest(name).sha256)];
+    let sign = |subjects, evidence| {
+        let statement = Statement::evidence(subjects, evidence).unwrap();
+        let role = statement.role();
+        forge(IN_TOTO, &statement.draft().unwrap(), &seed(role))
+    };
+    let result = |result, run: &str| TestResult {
+        result,
+        configuration: List::first_of([ResourceDescriptor {
+            name: Some(text("run")),
+            uri: None,
+            digest: Some(
+                [("sha256".to_owned(), digest(run).sha256.to_string())]
+                    .into_iter()
+                    .collect(),
+            ),
+            media_type: None,
+        }]),
+        url: None,
+        passed_tests: None,
+        warned_tests: None,
+        failed_tests: None,
+    };
+    let red = result(TestOutcome::Failed, "the red run");
+    let green = result(TestOutcome::Passed, "the green run");
+    vec![
+        sign(
+            subject("commit"),
+            Evidence::ContextManifest(Box::new(manifest)),
+        ),
+        sign(subject("tree"), Evidence::TestResult(Box::new(red))),
+        sign(subject("tree"), Evidence::TestResult(Box::new(green))),
+        b"the whole list".to_vec(),
+        b"the red run".to_vec(),
+        b"the green run".to_vec(),
+    ]
+}
+
+/// The block of an evidence document.
+pub(crate) fn evidence_block(
+    role: Role,
+    incident: &IncidentId,
+    trust_root: TrustRootRef,
+) -> EvidenceBlock {
+    EvidenceBlock {
+        id: EventId::new(NOW, [8; 10]),
+        incident: incident.clone(),
+        project: project(),
+        role,
+        occurred_at: NOW,
+        trust_root,
+        producer: producer(),
+    }
+}
+
+pub(crate) fn project() -> Project {
+    Project {
+        uri: text("https://github.com/example/shop"),
+        repository_id: label("4711"),
+    }
+}
+
+pub(crate) fn producer() -> Producer {
+    Producer {
+        id: text("https://example.org/caretaker"),
+        version: label("0.1.0"),
     }
 }
 

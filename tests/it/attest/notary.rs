@@ -66,6 +66,7 @@ fn every_kind_of_statement_belongs_to_one_role_and_only_its_signer_signs_it() {
         })),
         Event::Gap(Box::new(Gap {
             event: ledger.block(Role::Executor),
+            reason: None,
             detail: text("lost"),
             evidence: List::default(),
         })),
@@ -185,7 +186,7 @@ fn a_statement_of_another_kind_is_not_taken_for_this_one() {
         "urn:caretaker:attestation:proposal:v2",
         "urn:caretaker:attestation:proposal:v1 ",
         "URN:caretaker:attestation:proposal:v1",
-        "urn:caretaker:attestation:enrolment:v1",
+        "urn:caretaker:attestation:amendment:v1",
     ] {
         let refused = Statement::parse(words.replacen(uri, other, 1).as_bytes());
         assert!(

@@ -14,7 +14,7 @@ impl Desk {
         let project = &self.project.id;
         let values = format!("VALUES ('{project}', ");
         let columns = columns.replace("VALUES (", &values);
-        let statement = format!("INSERT INTO project_watch (project, {columns}");
+        let statement = format!("INSERT OR REPLACE INTO project_watch (project, {columns}");
         sqlx::raw_sql(statement.leak() as &'static str)
             .execute(&mut raw)
             .await

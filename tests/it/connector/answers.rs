@@ -88,7 +88,7 @@ async fn a_limit_says_when_to_come_back_and_a_plain_403_is_no_limit() {
     ];
     assert_eq!(
         until(429, absurd, nothing.clone()).await,
-        Some(seconds(86_400))
+        Some(seconds(3_600))
     );
     let garbage = &[("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")];
     assert_eq!(until(429, garbage, nothing).await, Some(seconds(60)));
@@ -230,7 +230,6 @@ async fn runs(list: Value) -> Result<Vec<caretaker::connector::RunView>, Connect
         Provider::start(move |_| json(200, &json!({"total_count": 1, "workflow_runs": list})))
             .await;
     let page = provider.connector().runs(1).await?;
-    assert!(!page.unchanged);
     Ok(page.runs.to_vec())
 }
 
@@ -257,6 +256,7 @@ async fn one_odd_run_does_not_hide_the_others() {
     huge["id"] = json!(1e30);
     let mut nowhere = run(6);
     (nowhere["repository"], nowhere["head_repository"]) = (Value::Null, Value::Null);
+    nowhere["event"] = json!("merge_group");
     let list = json!([
         run(1),
         abbreviated,

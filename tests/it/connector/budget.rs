@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use caretaker::clock::Millis;
 use caretaker::connector::github::budget::{
-    Admission, Budget, CONTENT_PER_HOUR, CONTENT_PER_MINUTE, Cost, Errand, Heard, Limited,
+    Admission, Budget, CONTENT_PER_HOUR, CONTENT_PER_MINUTE, Cost, Heard, Limited,
     POINTS_PER_MINUTE, Ticket, Wait,
 };
+use caretaker::connector::github::credential::Use;
 use http::Method;
 use proptest::prelude::*;
 
@@ -24,15 +25,15 @@ fn later(seconds: i64) -> Millis {
     NOW.plus_seconds(seconds)
 }
 
-fn ticket(budget: &mut Budget, now: Millis, errand: Errand, cost: Cost) -> Ticket {
-    match budget.admit(now, errand, cost) {
+fn ticket(budget: &mut Budget, now: Millis, task: Use, cost: Cost) -> Ticket {
+    match budget.admit(now, task, cost) {
         Admission::Go(ticket) => ticket,
         Admission::Wait(wait) => panic!("{wait:?}"),
     }
 }
 
-fn wait(budget: &mut Budget, now: Millis, errand: Errand, cost: Cost) -> Wait {
-    match budget.admit(now, errand, cost) {
+fn wait(budget: &mut Budget, now: Millis, task: Use, cost: Cost) -> Wait {
+    match budget.admit(now, task, cost) {
         Admission::Wait(wait) => wait,
         Admission::Go(_) => panic!("let go"),
     }
@@ -81,9 +82,9 @@ fn what_is_left_is_kept_for_proposing_and_merging() {
         (1, [false, false, true]),
         (0, [false, false, false]),
     ] {
-        for (errand, allowed) in Errand::ALL.into_iter().zip(expected) {
+        for (errand, allowed) in Use::ALL.into_iter().zip(expected) {
             let mut budget = Budget::default();
-            let first = ticket(&mut budget, NOW, Errand::Merge, read());
+            let first = ticket(&mut budget, NOW, Use::Execute, read());
             budget.answered(NOW, first, &told(5_000, remaining, later(600)));
             match budget.admit(NOW, errand, read()) {
                 Admission::Go(_) => assert!(allowed, "{remaining} {errand:?}"),
@@ -100,10 +101,10 @@ fn what_is_left_is_kept_for_proposing_and_merging() {
 #[test]
 fn the_next_hour_begins_with_a_whole_allowance() {
     let mut budget = Budget::default();
-    let first = ticket(&mut budget, NOW, Errand::Watch, read());
+    let first = ticket(&mut budget, NOW, Use::Read, read());
     budget.answered(NOW, first, &told(5_000, 0, later(600)));
-    wait(&mut budget, later(599), Errand::Merge, read());
-    ticket(&mut budget, later(600), Errand::Watch, read());
+    wait(&mut budget, later(599), Use::Execute, read());
+    ticket(&mut budget, later(600), Use::Read, read());
     assert_eq!(budget.standing(later(600)).remaining, None, "not known yet");
 }
 
@@ -111,10 +112,10 @@ fn the_next_hour_begins_with_a_whole_allowance() {
 fn what_is_under_way_is_taken_off_and_what_is_unchanged_is_given_back() {
     let mut budget = Budget::default();
     let hour = later(600);
-    let first = ticket(&mut budget, NOW, Errand::Watch, read());
+    let first = ticket(&mut budget, NOW, Use::Read, read());
     budget.answered(NOW, first, &told(100, 50, hour));
     let tickets: Vec<_> = (0..10)
-        .map(|_| ticket(&mut budget, NOW, Errand::Watch, read()))
+        .map(|_| ticket(&mut budget, NOW, Use::Read, read()))
         .collect();
     assert_eq!(budget.standing(NOW).remaining, Some(40));
     // The answers come in any order, and each tells what it knew.
@@ -126,14 +127,14 @@ fn what_is_under_way_is_taken_off_and_what_is_unchanged_is_given_back() {
         assert!(budget.standing(NOW).remaining.unwrap() <= 40);
     }
     assert_eq!(budget.standing(NOW).remaining, Some(40));
-    let unchanged = ticket(&mut budget, NOW, Errand::Watch, read());
+    let unchanged = ticket(&mut budget, NOW, Use::Read, read());
     let heard = Heard {
         unchanged: true,
         ..told(100, 40, hour)
     };
     budget.answered(NOW, unchanged, &heard);
     assert_eq!(budget.standing(NOW).remaining, Some(40));
-    let lost = ticket(&mut budget, NOW, Errand::Watch, read());
+    let lost = ticket(&mut budget, NOW, Use::Read, read());
     budget.unanswered(lost);
     assert_eq!(budget.standing(NOW).remaining, Some(39));
 }
@@ -142,7 +143,7 @@ fn what_is_under_way_is_taken_off_and_what_is_unchanged_is_given_back() {
 fn numbers_that_make_no_sense_are_not_believed() {
     let mut budget = Budget::default();
     let mut hear = |heard: &Heard| {
-        let sent = ticket(&mut budget, NOW, Errand::Merge, read());
+        let sent = ticket(&mut budget, NOW, Use::Execute, read());
         budget.answered(NOW, sent, heard);
         budget.standing(NOW)
     };
@@ -162,18 +163,18 @@ fn limits_that_do_not_say_how_long_are_waited_for_longer_each_time() {
     let mut budget = Budget::default();
     let mut now = NOW;
     for expected in [60, 120, 240, 480, 960, 1_920, 3_600, 3_600] {
-        let sent = ticket(&mut budget, now, Errand::Watch, read());
+        let sent = ticket(&mut budget, now, Use::Read, read());
         let waited = budget.answered(now, sent, &limit(None)).unwrap();
         assert_eq!(waited.until, now.plus_seconds(expected));
         assert_eq!(budget.standing(now).paused, Some(waited.clone()));
         // Nobody goes before it is over, not even to merge.
         let before = waited.until.plus_millis(-1);
-        assert_eq!(wait(&mut budget, before, Errand::Merge, change()), waited);
+        assert_eq!(wait(&mut budget, before, Use::Execute, change()), waited);
         now = waited.until;
     }
-    let sent = ticket(&mut budget, now, Errand::Watch, read());
+    let sent = ticket(&mut budget, now, Use::Read, read());
     budget.answered(now, sent, &told(60, 50, now.plus_seconds(60)));
-    let sent = ticket(&mut budget, now, Errand::Watch, read());
+    let sent = ticket(&mut budget, now, Use::Read, read());
     let waited = budget.answered(now, sent, &limit(None)).unwrap();
     assert_eq!(waited.until, now.plus_seconds(60), "a success begins anew");
 }
@@ -182,7 +183,7 @@ fn limits_that_do_not_say_how_long_are_waited_for_longer_each_time() {
 fn those_under_way_when_a_limit_came_are_one_limit() {
     let mut budget = Budget::default();
     let sent: Vec<_> = (0..30)
-        .map(|_| ticket(&mut budget, NOW, Errand::Watch, read()))
+        .map(|_| ticket(&mut budget, NOW, Use::Read, read()))
         .collect();
     for (number, sent) in sent.into_iter().enumerate() {
         let heard = match number {
@@ -193,7 +194,7 @@ fn those_under_way_when_a_limit_came_are_one_limit() {
         budget.answered(later(1), sent, &heard);
     }
     assert_eq!(budget.standing(later(1)).paused.unwrap().until, later(61));
-    let sent = ticket(&mut budget, later(61), Errand::Watch, read());
+    let sent = ticket(&mut budget, later(61), Use::Read, read());
     let stated = budget.answered(later(61), sent, &limit(Some(later(100))));
     assert_eq!(stated.unwrap().until, later(100), "what is said counts");
 }
@@ -204,7 +205,7 @@ fn content_is_counted_by_the_minute_and_by_the_hour() {
     let mut now = NOW;
     let mut sent = 0;
     while sent < CONTENT_PER_HOUR {
-        match budget.admit(now, Errand::Propose, change()) {
+        match budget.admit(now, Use::Propose, change()) {
             Admission::Go(ticket) => {
                 budget.answered(now, ticket, &Heard::default());
                 sent += 1;
@@ -215,25 +216,21 @@ fn content_is_counted_by_the_minute_and_by_the_hour() {
             }
         }
     }
-    let waited = wait(&mut budget, now, Errand::Merge, change());
+    let waited = wait(&mut budget, now, Use::Execute, change());
     assert_eq!(waited.until, later(3_600), "{}", waited.why);
-    ticket(&mut budget, now.plus_seconds(60), Errand::Watch, read());
+    ticket(&mut budget, now.plus_seconds(60), Use::Read, read());
 }
 
 /// What happens next.
 #[derive(Debug, Clone)]
 enum Event {
     Pass(i64),
-    Ask(Errand, Method),
+    Ask(Use, Method),
     Answer(Option<u8>),
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let errand = prop_oneof![
-        Just(Errand::Watch),
-        Just(Errand::Propose),
-        Just(Errand::Merge)
-    ];
+    let errand = prop_oneof![Just(Use::Read), Just(Use::Propose), Just(Use::Execute)];
     let method = prop_oneof![Just(Method::GET), Just(Method::PATCH), Just(Method::POST)];
     prop_oneof![
         1 => prop_oneof![8 => 0_i64..50, 1 => 0_i64..30_000].prop_map(Event::Pass),
@@ -269,9 +266,9 @@ proptest! {
         for event in events {
             match event {
                 Event::Pass(millis) => now = now.plus_millis(millis),
-                Event::Ask(errand, method) => {
+                Event::Ask(task, method) => {
                     let cost = Cost::of(&method);
-                    match budget.admit(now, errand, cost) {
+                    match budget.admit(now, task, cost) {
                         Admission::Go(ticket) => {
                             prop_assert!(now >= paused_until);
                             sent.push((now, cost.points, u32::from(cost.content)));

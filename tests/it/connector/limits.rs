@@ -161,6 +161,20 @@ async fn watching_leaves_a_reserve_for_proposing_and_merging() {
 }
 
 #[tokio::test]
+async fn what_is_asked_for_a_merge_is_not_counted_as_watching() {
+    let provider = answering(vec![json(200, &runs())]).await;
+    let connector = provider.connector();
+    connector.runs(1).await.unwrap();
+    for _ in 0..3 {
+        drop(connector.pull(1).await);
+        drop(connector.find_pull("caretaker/a").await);
+    }
+    connector.runs(2).await.unwrap();
+    let usage = connector.usage();
+    assert_eq!((usage.requests, usage.watching), (8, 2));
+}
+
+#[tokio::test]
 async fn a_read_that_came_to_nothing_is_repeated_and_counted() {
     let half = Reply::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 400\r\n\r\n{".to_vec());
     for nothing in [json(502, &json!({})), half, Reply::Raw(Vec::new())] {

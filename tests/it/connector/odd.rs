@@ -4,7 +4,7 @@ use caretaker::connector::{Connector as _, ConnectorError, RunsPage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::provider::{Provider, json};
+use super::provider::{Provider, Reply, json};
 
 fn run(id: u64) -> Value {
     json!({
@@ -36,6 +36,7 @@ async fn what_cannot_be_judged_is_named() {
         without(4, "workflow_id", json!("x")),
         null,
         [],
+        without(6, "repository", Value::Null),
         run(5),
     ]);
     let page = page(list).await.unwrap();
@@ -47,6 +48,7 @@ async fn what_cannot_be_judged_is_named() {
         ("run 4: ", "workflow_id is missing"),
         ("run without a number: ", "null"),
         ("run without a number: ", "id is missing"),
+        ("run 6: ", "repository is missing"),
     ];
     assert_eq!(page.left_out.len(), named.len());
     for (words, (number, fault)) in page.left_out.iter().zip(named) {
@@ -72,8 +74,9 @@ async fn a_run_of_another_repository_is_never_ours() {
         .iter()
         .map(|run| (run.id, run.own_repository))
         .collect();
-    assert_eq!(ours, [(1, true), (3, false), (4, false)]);
+    assert_eq!(ours, [(1, true), (4, false)]);
     assert!(page.left_out[0].contains("repository number 43, not to 42"));
+    assert!(page.left_out[1].contains("repository is missing"));
 }
 
 #[tokio::test]
@@ -157,6 +160,7 @@ async fn odd_workflows_do_not_hide_the_others() {
         {"id": 1, "name": null, "path": ".github/workflows/ci.yml", "state": "disabled_fork"},
         null, {"name": "no number"}, {"id": "x"},
         {"id": 2, "path": 7, "state": "a_word_of_next_year"},
+        {"id": u64::MAX, "path": ".github/workflows/x.yml", "state": "active"},
     ]});
     let provider = Provider::start(move |_| json(200, &list)).await;
     let workflows = provider.connector().workflows().await.unwrap();
@@ -194,6 +198,59 @@ async fn a_directory_or_a_link_is_no_file() {
             .await
             .unwrap_err();
     }
+}
+
+#[tokio::test]
+async fn what_only_spoils_itself_when_taken_as_text_hides_no_other() {
+    let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+    // The text that stands for `HERE`, and whether the run is still understood.
+    for (member, text, understood) in [
+        ("id", b"1e400".as_slice(), false),
+        ("run_attempt", b"-1e999", true),
+        ("display_title", b"\"\\ud800\"", true),
+        ("name", b"\"half \\udfff\"", true),
+        ("display_title", b"\"\xff\xfe\"", true),
+        ("name", b"\"\xf0\x9f\"", true),
+        ("extra", deep.as_bytes(), true),
+        ("repository", deep.as_bytes(), false),
+        ("id", b"3, \"id\": 4", false),
+    ] {
+        let mut odd = run(3);
+        odd[member] = json!("HERE");
+        let list = json!({"workflow_runs": [run(1), odd, run(2)]}).to_string();
+        let (before, after) = list.split_once("\"HERE\"").unwrap();
+        let body = [before.as_bytes(), text, after.as_bytes()].concat();
+        let length = body.len();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
+        let whole = [head.as_bytes(), &body].concat();
+        let provider = Provider::start(move |_| Reply::Raw(whole.clone())).await;
+        let page = provider.connector().runs(1).await.unwrap();
+        let ids: Vec<_> = page.runs.iter().map(|run| run.id).collect();
+        let words = String::from_utf8_lossy(&text[..text.len().min(20)]).into_owned();
+        let expected: &[u64] = if understood { &[1, 3, 2] } else { &[1, 2] };
+        assert_eq!(ids, expected, "{member} {words}");
+        assert_eq!(page.left_out.len(), 3 - ids.len(), "{member} {words}");
+    }
+}
+
+#[tokio::test]
+async fn words_of_the_provider_are_kept_no_longer_than_they_can_be() {
+    let long = "x".repeat(1_000_000);
+    let mut odd = run(1);
+    for member in ["name", "conclusion", "status", "html_url"] {
+        odd[member] = json!(format!("https://{long}"));
+    }
+    let page = page(json!([odd, long])).await.unwrap();
+    let run = &page.runs[0];
+    let texts = [&run.workflow, &run.conclusion, &run.url];
+    let kept: usize = texts.into_iter().flatten().map(String::len).sum();
+    let left_out: usize = page.left_out.iter().map(String::len).sum();
+    assert!(kept + run.status.len() + left_out < 6_000);
+    assert_eq!(run.url, None);
+    let repository = json!({"id": 42, "full_name": long, "default_branch": "main"});
+    let provider = Provider::start(move |_| json(200, &repository)).await;
+    let view = provider.connector().repository().await.unwrap();
+    assert!(view.full_name.len() < 400);
 }
 
 fn odd_value() -> impl Strategy<Value = Value> {

@@ -40,7 +40,7 @@ fn not_milder(after: &Decision, before: &Decision) -> bool {
 }
 
 proptest! {
-    // Break it: take the first outcome instead of the greatest in `evaluate`.
+    // Break it: take the least class instead of the greatest in `evaluate`.
     #[test]
     fn another_rule_another_path_or_a_stricter_opinion_never_makes_a_decision_milder(
         document in any_document(), paths in any_paths(), extra in any_glob(), which in 0..4, given in prop::sample::select(vec![Class::Functional, Class::Data, Class::Infrastructure]),

@@ -263,6 +263,17 @@ on_both! {
         assert_eq!(world.history().await, ["health-down", "health-up", "health-down"]);
     }
 
+    async fn a_clock_that_is_moved_back_stops_no_check(world) {
+        let mut world = world;
+        world.watched_once().await;
+        world.minutes(1, 200).await;
+        world.clock.advance_millis(86_400_000);
+        world.minutes(1, 200).await;
+        world.clock.advance_millis(-86_400_000);
+        world.minutes(3, 503).await;
+        assert_eq!(world.inbox.events(), ["incident-opened"]);
+    }
+
     async fn an_endpoint_that_comes_and_goes_tells_nobody(world) {
         let mut world = world;
         world.watched_once().await;
@@ -383,10 +394,10 @@ on_both! {
         assert_eq!(world.history().await, ["health-trouble"]);
         world.connectors.open.store(true, Ordering::SeqCst);
         let store = world.engine.store.clone();
-        store.set_project_state(&world.project, ProjectState::Paused).await.unwrap();
+        store.set_project_state(&world.project, ProjectState::Paused, NOW).await.unwrap();
         assert_eq!(world.minute().await, []);
         assert_eq!(world.endpoint.requests(), Vec::<String>::new());
-        store.set_project_state(&world.project, ProjectState::Confirmed).await.unwrap();
+        store.set_project_state(&world.project, ProjectState::Confirmed, NOW).await.unwrap();
         assert_eq!(world.minute().await.len(), 1);
     }
 

@@ -110,11 +110,11 @@ on_both! {
         assert_eq!(world.store.take_looks("w", after(8), 10).await.unwrap().len(), 1);
     }
 
-    /// Break it: leave host, state or `removed_at` out of HINT and WATCHED.
+    /// Break it: leave organisation, host, state or `removed_at` out of HINT or of WATCHED.
     async fn only_who_watches_that_repository_is_hinted(world) {
         let paused = project(1, 2);
         world.watch(&paused).await;
-        world.store.set_project_state(&paused, ProjectState::Paused).await.unwrap();
+        world.store.set_project_state(&paused, ProjectState::Paused, NOW).await.unwrap();
         let removed = project(1, 3);
         world.watch(&removed).await;
         world.run_sql("UPDATE project SET removed_at = 1 WHERE repository_id = '3'").await;
@@ -128,16 +128,21 @@ on_both! {
         world.watch(&elsewhere).await;
         let foreign = Project { repository_id: "1".to_owned(), ..project(2, 6) };
         world.watch(&foreign).await;
-        for repository in [2, 3, 4, 5, 99] {
+        // Nobody here watches a repository with such a number.
+        let only_elsewhere = Project { host: "elsewhere.example".to_owned(), ..project(1, 7) };
+        let only_foreign = project(2, 8);
+        world.watch(&only_elsewhere).await;
+        world.watch(&only_foreign).await;
+        for repository in [2, 3, 4, 5, 7, 8, 99] {
             let id = guid(repository);
             let delivery = HookDelivery { id: &id, body: &format!("b {id}"), host: HOST, repositories: &[repository], object: None };
             assert_eq!(world.hear_of(&delivery, NOW).await, Heard::Unwatched, "{repository}");
         }
         let id = guid(1);
-        let many = HookDelivery { id: &id, body: "b", host: HOST, repositories: &[1, 2, 3, 4, 5, 99], object: None };
+        let many = HookDelivery { id: &id, body: "b", host: HOST, repositories: &[1, 2, 3, 4, 5, 7, 8, 99], object: None };
         assert_eq!(world.hear_of(&many, NOW).await, Heard::Hinted(1));
         assert!(world.hinted_at().await.is_some());
-        for other in [&paused, &removed, &draft, &elsewhere, &foreign] {
+        for other in [&paused, &removed, &draft, &elsewhere, &foreign, &only_elsewhere, &only_foreign] {
             assert_eq!(world.watch_of(other).await.and_then(|watch| watch.hinted_at), None, "{}", other.id);
         }
         assert_eq!(world.count("SELECT COUNT(*) FROM project_watch WHERE hinted_at IS NOT NULL").await, 1);

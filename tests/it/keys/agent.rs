@@ -1,14 +1,22 @@
 //! A role's key in an ssh-agent, asked for real.
 
-use std::path::PathBuf;
+use std::collections::VecDeque;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use caretaker::attest::{Role, SignError, authenticate};
+use caretaker::attest::{KeyUse, PublicKey, Role, SignError, authenticate};
 use caretaker::clock::{Clock as _, SystemClock};
+use caretaker::signer::Wish;
+use ed25519_dalek::{Signer as _, SigningKey};
 
-use super::Home;
 use super::command::caretaker;
 use super::succession::drafted;
+use super::{Home, NOW};
+
+/// Where the executor's key is said to be.
+const PLACE: &str = "CARETAKER_KEYS__ROLES__EXECUTOR__SIGNER__AGENT";
 
 /// An agent that ends with the test.
 struct Agent {
@@ -70,10 +78,8 @@ fn an_agent_signs_for_a_role_and_its_signatures_verify_as_any_other() {
     ];
     agent.run("ssh-keygen", &make, &home);
     let public = std::fs::read_to_string(home.folder.path().join("executor.pub")).unwrap();
-    home.variables.push((
-        "CARETAKER_KEYS__ROLES__EXECUTOR__SIGNER__AGENT".to_owned(),
-        agent.socket.display().to_string(),
-    ));
+    home.variables
+        .push((PLACE.to_owned(), agent.socket.display().to_string()));
     let rotate = ["keys", "rotate", "executor", "--public", public.trim()];
     let rotated = caretaker(&home, &rotate);
     assert_eq!(rotated.status.code(), Some(0), "{rotated:?}");
@@ -98,4 +104,128 @@ fn an_agent_signs_for_a_role_and_its_signatures_verify_as_any_other() {
     agent.run("ssh-add", &["-q", "-D"], &home);
     let refused = signer.sign_after(&one, &[]).unwrap_err().to_string();
     insta::assert_snapshot!(home.tidy(&refused), @"");
+}
+
+/// The key of an agent that is not one.
+fn held() -> SigningKey {
+    SigningKey::from_bytes(&[9; 32])
+}
+
+/// Bytes with their length before them.
+fn string(bytes: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(bytes.len()).unwrap();
+    [&length.to_be_bytes(), bytes].concat()
+}
+
+fn identities(blobs: &[Vec<u8>]) -> Vec<u8> {
+    let mut answer = vec![12];
+    answer.extend(u32::try_from(blobs.len()).unwrap().to_be_bytes());
+    for blob in blobs {
+        answer.extend(string(blob));
+        answer.extend(string(b"a comment"));
+    }
+    string(&answer)
+}
+
+fn blob(key: &SigningKey) -> Vec<u8> {
+    let public = key.verifying_key().to_bytes();
+    [string(b"ssh-ed25519"), string(&public)].concat()
+}
+
+fn signature(algorithm: &[u8], signature: &[u8]) -> Vec<u8> {
+    let blob = [string(algorithm), string(signature)].concat();
+    string(&[vec![14], string(&blob)].concat())
+}
+
+fn honest(message: &[u8]) -> Vec<u8> {
+    signature(b"ssh-ed25519", &held().sign(message).to_bytes())
+}
+
+/// Something at an agent's socket that answers what it is told to.
+fn pretend(socket: &Path, mut answer: impl FnMut(&[u8]) -> Vec<u8> + Send + 'static) {
+    let listener = UnixListener::bind(socket).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut length = [0; 4];
+            stream.read_exact(&mut length).unwrap();
+            let mut request = vec![0; u32::from_be_bytes(length) as usize];
+            stream.read_exact(&mut request).unwrap();
+            // Whoever has seen enough does not read the rest.
+            drop(stream.write_all(&answer(&request)));
+        }
+    });
+}
+
+/// A home whose executor's key is the one that is held at a socket.
+fn by_agent(story: &'static str) -> (Home, PathBuf) {
+    let mut home = Home::made(story);
+    let socket = home.folder.path().join("agent.sock");
+    let place = (PLACE.to_owned(), socket.display().to_string());
+    home.variables.push(place);
+    let public = PublicKey::from_bytes(&held().verifying_key().to_bytes()).unwrap();
+    let adopt = Wish::Adopt(KeyUse::Executor, public);
+    home.perform(&adopt, NOW).unwrap();
+    (home, socket)
+}
+
+#[test]
+fn whatever_else_answers_is_no_signature() {
+    let wrong: [fn(&[u8]) -> Vec<u8>; 11] = [
+        // Another key's signature, and this key's of something else.
+        |message| {
+            let other = SigningKey::from_bytes(&[8; 32]).sign(message);
+            signature(b"ssh-ed25519", &other.to_bytes())
+        },
+        |_| honest(b"pay the bearer"),
+        |message| signature(b"rsa-sha2-256", &held().sign(message).to_bytes()),
+        |message| signature(b"ssh-ed25519", &held().sign(message).to_bytes()[1..]),
+        // A length that goes beyond, no answer, the refusal, another answer.
+        |_| string(&[14, 0xff, 0xff, 0xff, 0xff, 0]),
+        |_| string(&[14]),
+        |_| string(b""),
+        |_| string(&[5]),
+        |_| identities(&[blob(&held())]),
+        // Four gigabytes, and less than was said.
+        |_| vec![0xff; 4],
+        |message| honest(message)[..40].to_vec(),
+    ];
+    let (home, socket) = by_agent("odd answers");
+    let mut answers = VecDeque::from(wrong);
+    pretend(&socket, move |request| match request.split_first() {
+        Some((13, rest)) => {
+            let message = &rest[4 + 51 + 4..rest.len() - 4];
+            answers.pop_front().unwrap_or(honest)(message)
+        }
+        _ => identities(&[blob(&SigningKey::from_bytes(&[8; 32])), blob(&held())]),
+    });
+    let keyring = home.open().unwrap();
+    let signer = keyring.signer(Role::Executor);
+    let one = drafted(keyring.trust(), NOW, "one");
+    let refusals = wrong.map(|_| {
+        let refused = signer.sign_after(&one, &[]).unwrap_err();
+        home.tidy(&refused.to_string())
+    });
+    insta::assert_snapshot!(refusals.join("\n"), @"");
+    // The same bytes still may have the position.
+    let envelope = signer.sign_after(&one, &[]).unwrap();
+    authenticate(keyring.history(), &envelope).unwrap();
+}
+
+#[test]
+fn an_agent_that_lists_nonsense_or_other_keys_opens_nothing() {
+    let (home, socket) = by_agent("odd keys");
+    let lists = [
+        identities(&[]),
+        identities(&[blob(&SigningKey::from_bytes(&[8; 32])), b"ssh-rsa".to_vec()]),
+        string(&[12, 0xff, 0xff, 0xff, 0xff]),
+        string(&[12, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff]),
+        string(&[12]),
+        string(&[14, 0, 0, 0, 0]),
+        vec![0xff; 4],
+    ];
+    let mut answers = VecDeque::from(lists.clone());
+    pretend(&socket, move |_| answers.pop_front().unwrap_or_default());
+    let refusals = lists.map(|_| home.refusal());
+    insta::assert_snapshot!(refusals.join("\n"), @"");
 }

@@ -288,7 +288,7 @@ fn doctor_goes_on_without_a_configuration_that_can_be_read() {
     std::fs::write(home.folder.path().join("broken.yaml"), "keyz: {}\n").unwrap();
     insta::assert_snapshot!(shown(&home, &["doctor", "--offline"]), @r#"
     [1]
-    FAILED   configuration  …/broken.yaml:1:1: unknown key "keyz"; did you mean keys? Known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, identity, notify, anchor, telemetry. The sandbox, the keys and the database are looked at once it can be read
+    FAILED   configuration  …/broken.yaml:1:1: unknown key "keyz"; did you mean keys? Known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, evidence, identity, notify, anchor, telemetry. The sandbox, the keys and the database are looked at once it can be read
     ok       git            git version …
     1 failed, 0 warnings
     "#);
@@ -372,6 +372,7 @@ fn a_person_rotates_and_revokes_and_is_told_what_to_do_next() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "two holders, told as one story")]
 fn a_trust_root_of_two_root_keys_is_signed_by_both_holders() {
     let mut home = Home::new();
     home.variables

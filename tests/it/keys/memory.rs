@@ -14,6 +14,13 @@ fn sign(keyring: &Keyring, statement: &[u8]) -> Result<Envelope, SignError> {
     keyring.signer(Role::Executor).sign(statement)
 }
 
+/// Another file in the memory's place, as when a backup is restored.
+fn exchange(home: &Home, content: &[u8]) {
+    let beside = home.folder.path().join("restored");
+    std::fs::write(&beside, content).unwrap();
+    std::fs::rename(beside, memory(home)).unwrap();
+}
+
 fn memory(home: &Home) -> std::path::PathBuf {
     home.folder.path().join("home/signed/executor")
 }
@@ -72,21 +79,75 @@ fn a_line_that_was_cut_off_is_written_anew_and_a_damaged_one_stops_everything() 
 }
 
 #[test]
+fn a_line_that_is_missing_before_others_stops_everything() {
+    let home = Home::made("missing");
+    let trust = home.newest();
+    let keyring = home.open().unwrap();
+    for (seq, prev) in [(0, None), (1, Some(Sha256Digest::of(b"one")))] {
+        let draft = drafted_at(&trust, NOW, "one", seq, prev);
+        sign(&keyring, &draft).unwrap();
+    }
+    let whole = std::fs::read_to_string(memory(&home)).unwrap();
+    let (_, second) = whole.split_once('\n').unwrap();
+    std::fs::write(memory(&home), second).unwrap();
+    let other = drafted(&trust, NOW, "other");
+    let refused = sign(&home.open().unwrap(), &other).unwrap_err();
+    assert!(
+        refused.to_string().contains("damaged at byte 0"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn who_runs_on_notices_that_the_memory_was_cut_or_exchanged() {
+    let home = Home::made("rolled back");
+    let trust = home.newest();
+    let running = home.open().unwrap();
+    let prev = Some(Sha256Digest::of(b"one"));
+    let second = |detail| drafted_at(&trust, NOW, detail, 1, prev);
+    sign(&running, &drafted(&trust, NOW, "first")).unwrap();
+    let older = std::fs::read(memory(&home)).unwrap();
+    sign(&running, &second("second")).unwrap();
+    let newer = std::fs::read(memory(&home)).unwrap();
+    let refusal = || {
+        let refused = sign(&running, &second("other")).unwrap_err();
+        home.tidy(&refused.to_string())
+    };
+    std::fs::write(memory(&home), &older).unwrap();
+    let cut = refusal();
+    std::fs::write(memory(&home), &newer).unwrap();
+    sign(&running, &second("second")).unwrap();
+    exchange(&home, &older);
+    let exchanged = [refusal(), refusal()];
+    assert_eq!(exchanged[0], exchanged[1]);
+    std::fs::remove_file(memory(&home)).unwrap();
+    assert_eq!(refusal(), exchanged[0]);
+    insta::assert_snapshot!([cut, exchanged[0].clone()].join("\n"), @"");
+    exchange(&home, &newer);
+    sign(&running, &second("second")).unwrap();
+    let refused = sign(&running, &second("other")).unwrap_err();
+    assert!(matches!(refused, SignError::Position { seq: 1, .. }));
+}
+
+#[test]
 fn a_long_memory_is_shortened_and_keeps_what_is_new() {
     let home = Home::made("long");
     let trust = home.newest();
     let mut lines = String::new();
-    for number in 0..66_000_u32 {
+    let mut before = String::new();
+    // Each twice: what counts is the length of the file.
+    for number in (0..66_000_u32).chain(0..66_000) {
         let mut entropy = [0; 10];
         entropy[..4].copy_from_slice(&number.to_be_bytes());
         let incident = IncidentId::new(NOW.plus_seconds(-1_000_000 + i64::from(number)), entropy);
         let said = format!("{incident} 0 {}", Sha256Digest::of(&entropy));
-        let check = Sha256Digest::of(said.as_bytes()).to_string();
-        writeln!(lines, "{said} {}", &check[..8]).unwrap();
+        let check = Sha256Digest::of(format!("{before} {said}").as_bytes()).to_string();
+        check[..8].clone_into(&mut before);
+        writeln!(lines, "{said} {before}").unwrap();
     }
     let one = drafted(&trust, NOW, "one");
     std::fs::create_dir_all(memory(&home).parent().unwrap()).unwrap();
-    std::fs::write(memory(&home), lines.repeat(2)).unwrap();
+    std::fs::write(memory(&home), lines).unwrap();
     let running = home.open().unwrap();
     sign(&home.open().unwrap(), &one).unwrap();
     assert!(std::fs::metadata(memory(&home)).unwrap().len() < 5 << 20);

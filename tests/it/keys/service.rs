@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -21,8 +21,18 @@ fn user() -> u32 {
     std::fs::metadata("/proc/self").unwrap().uid()
 }
 
-/// The executor's keys with their signer, and a worker that has the trust root and the other keys only.
+/// The variable that says where a role's signer answers.
+fn place(role: Role, socket: &Path) -> (String, String) {
+    let role = role.name().to_uppercase();
+    (
+        format!("CARETAKER_KEYS__ROLES__{role}__SIGNER__SOCKET"),
+        socket.display().to_string(),
+    )
+}
+
+/// One role's key with its signer, and a worker that has the trust root and the other keys only.
 struct Apart {
+    role: Role,
     signer: Home,
     worker: Home,
     socket: PathBuf,
@@ -31,9 +41,13 @@ struct Apart {
 
 impl Apart {
     fn new(users: Vec<u32>) -> Self {
-        let apart = Self::unanswered();
+        Self::of(Role::Executor, users)
+    }
+
+    fn of(role: Role, users: Vec<u32>) -> Self {
+        let apart = Self::unanswered(role);
         let service = SigningService::open(
-            Role::Executor,
+            role,
             &apart.signer.configuration(),
             &apart.signer.environment(),
             users,
@@ -44,26 +58,33 @@ impl Apart {
         apart
     }
 
-    fn unanswered() -> Self {
+    fn unanswered(role: Role) -> Self {
         let signer = Home::made("apart");
-        let socket = signer.folder.path().join("executor.sock");
+        let socket = signer.folder.path().join("signer.sock");
         let mut worker = Home::new();
         std::fs::create_dir_all(worker.keys()).unwrap();
         for entry in std::fs::read_dir(signer.keys()).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            if !name.starts_with("executor") {
+            if !name.starts_with(role.name()) {
                 worker.put(&name, signer.read(&name));
             }
         }
-        let path = socket.display().to_string();
-        let variable = "CARETAKER_KEYS__ROLES__EXECUTOR__SIGNER__SOCKET".to_owned();
-        worker.variables.push((variable, path));
+        worker.variables.push(place(role, &socket));
         Self {
+            role,
             signer,
             worker,
             socket,
             stop: CancellationToken::new(),
         }
+    }
+
+    /// Asks for a signature of a statement, whoever should have asked.
+    fn ask(&self, statement: &[u8]) -> String {
+        let request =
+            serde_json::json!({"v": 1, "statement": STANDARD.encode(statement), "before": []});
+        let request = request.to_string();
+        self.raw(u32::try_from(request.len()).unwrap(), request.as_bytes())
     }
 
     /// Sends bytes as they are and reads what comes back.
@@ -118,6 +139,35 @@ async fn another_user_is_not_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_is_not_taken_for_another_at_either_end() {
+    // The worker asks at the wrong socket.
+    let mut apart = Apart::of(Role::Policy, vec![user()]);
+    let wrong = place(Role::Executor, &apart.socket);
+    apart.worker.variables.push(wrong);
+    let refused = apart.worker.open().unwrap_err().to_string();
+    insta::assert_snapshot!(apart.signer.tidy(&refused), @"");
+    // A worker that somebody took over asks the policy's signer for what the executor has to say, and the other way round.
+    let trust = apart.signer.newest();
+    let one = drafted(&trust, NOW, "one");
+    let answer = apart.ask(&one);
+    assert!(
+        answer.contains("the policy signer refuses a") && answer.contains(r#""envelope":null"#),
+        "{answer}"
+    );
+    let said = String::from_utf8(one).unwrap();
+    let renamed = said.replace(r#""role":"executor""#, r#""role":"policy""#);
+    assert_ne!(said, renamed);
+    let answer = apart.ask(renamed.as_bytes());
+    assert!(answer.contains(r#""envelope":null"#), "{answer}");
+    let memory = apart.signer.folder.path().join("home/signed/policy");
+    assert!(!memory.exists());
+    let right = Apart::new(vec![user()]);
+    let answer = right.ask(said.as_bytes());
+    assert!(answer.contains(r#""refused":null"#), "{answer}");
+    assert_eq!(apart.role, Role::Policy);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nonsense_is_refused_and_the_next_one_is_answered() {
     let apart = Apart::new(vec![user()]);
     assert!(apart.raw(5 << 20, b"").contains("a request has at most"));
@@ -156,7 +206,7 @@ async fn who_asks_without_end_is_answered_so_often_only() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_signer_nothing_is_opened() {
-    let apart = Apart::unanswered();
+    let apart = Apart::unanswered(Role::Executor);
     let refused = apart.worker.open().unwrap_err().to_string();
     insta::assert_snapshot!(apart.signer.tidy(&refused), @"");
 }
@@ -164,7 +214,7 @@ async fn without_a_signer_nothing_is_opened() {
 /// Somebody who took the socket's place hands out a signature of something else.
 #[test]
 fn an_answer_that_is_no_signature_is_refused() {
-    let apart = Apart::unanswered();
+    let apart = Apart::unanswered(Role::Executor);
     let keys = apart.signer.open().unwrap();
     let signer = keys.signer(Role::Executor);
     let other = signer.sign(&drafted(keys.trust(), NOW, "other")).unwrap();

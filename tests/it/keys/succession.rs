@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use caretaker::attest::predicate::{EventBlock, Gap, Producer, Project};
 use caretaker::attest::trust_root::OVERLAP_SECONDS;
 use caretaker::attest::{
-    Event, KeyId, KeyUse, Label, List, Role, SignError, Statement, Text, TrustRoot, authenticate,
+    Envelope, Event, KeyId, KeyUse, Label, List, Role, SignError, Statement, Text, TrustRoot,
+    authenticate,
 };
 use caretaker::change::Sha256Digest;
 use caretaker::clock::Millis;
@@ -21,7 +22,7 @@ use super::{Home, NOW};
 const LATER: Millis = NOW.plus_seconds(24 * 60 * 60);
 
 impl Home {
-    fn perform(&self, wish: &Wish, now: Millis) -> Result<Succeeded, SuccessionError> {
+    pub(super) fn perform(&self, wish: &Wish, now: Millis) -> Result<Succeeded, SuccessionError> {
         self.perform_until(wish, now, None)
     }
 
@@ -56,7 +57,13 @@ impl Home {
         let names = std::fs::read_dir(self.keys()).unwrap();
         let mut names: Vec<String> = names
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| !name.ends_with(".key") && !name.ends_with(".secret"))
+            .filter(|name| {
+                ![Some("key"), Some("secret")].contains(
+                    &std::path::Path::new(name)
+                        .extension()
+                        .and_then(|end| end.to_str()),
+                )
+            })
             .filter(|name| !name.starts_with("trust-root-"))
             .collect();
         names.sort();
@@ -114,6 +121,7 @@ pub(super) fn drafted_at(
                 version: Label::new("1").unwrap(),
             },
         },
+        reason: None,
         detail: text(detail),
         evidence: List::default(),
     };
@@ -187,11 +195,16 @@ fn whatever_is_interrupted_the_keys_open_and_the_next_command_ends_it() {
             // What was drafted before and what is drafted now: both are signed by a key that counts.
             let first = keyring.history().versions().next().unwrap().clone();
             let trust = keyring.trust();
+            let mut chain: Vec<Vec<u8>> = Vec::new();
             for (root, moment) in [(&first, NOW), (trust, LATER.plus_millis(1))] {
-                let draft = drafted(root, moment, "lost");
+                let before = chain.last().map(|stored| Envelope::parse(stored).unwrap());
+                let seq = chain.len() as u64;
+                let draft = drafted_at(root, moment, "lost", seq, before.map(|it| it.digest()));
                 let fresh = home.open_at(LATER).unwrap();
-                let signed = fresh.signer(Role::Executor).sign(&draft).unwrap();
+                let signer = fresh.signer(Role::Executor);
+                let signed = signer.sign_after(&draft, &chain).unwrap();
                 authenticate(fresh.history(), &signed).unwrap();
+                chain.push(signed.to_bytes().unwrap());
             }
             let later = LATER.plus_millis(1);
             let again = home.perform(&wish, later).unwrap();
@@ -234,14 +247,16 @@ fn what_was_drafted_before_a_rotation_is_signed_by_the_key_it_names() {
     assert_eq!(signed.keyid(), &before);
     authenticate(keyring.history(), &signed).unwrap();
     // Under the new version, and under the old one after the overlap, the key before says nothing.
-    let fresh = drafted(&home.newest(), LATER, "other");
+    let prev = Some(signed.digest());
+    let fresh = drafted_at(&home.newest(), LATER, "other", 1, prev);
     let other = home.open_at(LATER).unwrap();
     assert_eq!(
         other.signer(Role::Executor).sign(&fresh).unwrap().keyid(),
         signer.keyid()
     );
     let first = keyring.history().versions().next().unwrap();
-    let late = drafted(first, LATER.plus_seconds(OVERLAP_SECONDS), "late");
+    let late = LATER.plus_seconds(OVERLAP_SECONDS);
+    let late = drafted_at(first, late, "late", 1, prev);
     let refused = keyring.signer(Role::Executor).sign(&late).unwrap_err();
     assert!(
         matches!(refused, SignError::WouldNotCount { .. }),

@@ -40,7 +40,11 @@ impl Desk {
     }
 
     fn configure(&self, app: Option<u64>) {
-        let url = self.forge.url();
+        self.configure_at(self.forge.url(), app);
+    }
+
+    /// With the provider at this address.
+    fn configure_at(&self, url: &str, app: Option<u64>) {
         let mut github = json!({"api_url": url, "web_url": url, "git_url": url});
         if let Some(id) = app {
             github["app"] = json!({"id": id, "private_key_file": "app.pem"});
@@ -224,4 +228,38 @@ async fn a_project_changes_between_a_token_and_the_app() {
     assert_eq!(doctor.status.code(), Some(1));
     let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
     assert_eq!(checked(&doctor, "app")["state"], "failed");
+}
+
+/// What doctor says of the credential of the only project.
+async fn doctor_on_credential(desk: &Desk) -> (String, String) {
+    let ran = desk.run(&["doctor", "--json"]).await;
+    let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let checks = document["projects"][0]["checks"].as_array().unwrap();
+    let one = checks.iter().find(|one| one["check"] == "credential");
+    let text = |member: &str| one.unwrap()[member].as_str().unwrap().to_owned();
+    (text("state"), text("found"))
+}
+
+/// Break it: let every error be one of the credential; whoever meets an outage of the provider then throws a good token away.
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_does_not_blame_the_credential_for_what_is_not_its_fault() {
+    let desk = Desk::new().await;
+    let (app, installation) = install(&desk.forge, &desk.planted, TokenForm::Short);
+    desk.configure(Some(app));
+    let url = desk.planted.repository.url();
+    desk.done(&["project", "register", &url, "--json"]).await;
+    assert_eq!(doctor_on_credential(&desk).await.0, "ok");
+
+    // Nobody listens there.
+    desk.configure_at("http://127.0.0.1:9", Some(app));
+    let (state, found) = doctor_on_credential(&desk).await;
+    assert_eq!(state, "warning", "{found}");
+    assert!(!found.contains("project credential"), "{found}");
+
+    desk.configure(Some(app));
+    desk.forge.remove_installation(installation);
+    let (state, found) = doctor_on_credential(&desk).await;
+    assert_eq!(state, "failed", "{found}");
+    assert!(found.contains("install the App"), "{found}");
+    assert!(!found.contains("project credential"), "{found}");
 }

@@ -331,7 +331,7 @@ fn doctor_says_of_a_provider_that_is_not_there_what_to_do() {
         "{out}"
     );
     assert!(
-        out.contains("\nproject prj-") && out.contains("FAILED   credential"),
+        out.contains("\nproject prj-") && out.contains("warning  credential"),
         "{out}"
     );
     let (_, out, _) = output(command(home, &["doctor", "--offline"]));
@@ -371,4 +371,32 @@ fn wrong_words_are_told_apart_from_what_cannot_be_done() {
     );
     let (code, _, error) = register(&["--token-env", "PATH", "--owner", "nobody"]);
     assert!(code == Some(1) && error.contains("--owner"), "{error}");
+    // A pipe would be waited for.
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let pipe = pipe.to_str().unwrap();
+    for option in ["--rules", "--intent", "--health-file"] {
+        let (code, _, error) = register(&["--token-env", "PATH", option, pipe]);
+        assert!(
+            code == Some(1) && error.contains("ordinary file"),
+            "{error}"
+        );
+    }
+    let token = format!("ghp_{}", "S3cr3t".repeat(6));
+    for given in [token.as_str(), "github_pat_S3cr3t", "S3cr3t\u{1b}[31m", ""] {
+        let (code, out, error) = register(&["--token-env", given]);
+        assert!(
+            code == Some(1) && error.contains("name the variable"),
+            "{error}"
+        );
+        assert!(!error.contains("S3cr3t") && out.is_empty(), "{error}");
+        assert!(!error.contains('\u{1b}'), "{error}");
+    }
+    let past = ["--token-env", "PATH", "--schedule", "0 0 0 1 1 * 1971"];
+    let (code, _, error) = register(&past);
+    assert!(
+        code == Some(1) && error.contains("check its year"),
+        "{error}"
+    );
 }

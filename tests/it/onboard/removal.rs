@@ -38,7 +38,6 @@ async fn a_removed_project_is_gone_but_for_its_history_and_can_be_registered_aga
     let project = place.confirmed(1).await;
     removed(&place, &project).await;
     let (store, organisation) = (&place.store, &place.organisation);
-    assert_eq!(store.watched_projects().await.unwrap(), []);
     assert_eq!(store.within(organisation).projects().await.unwrap(), []);
     let kept = place.project(&project.id).await;
     assert_eq!(kept.removed_at, Some(BEGINNING));

@@ -33,7 +33,8 @@ async fn a_renamed_repository_is_a_draft_with_its_new_name_and_the_same_token() 
     );
 
     // Nothing is watched before a person has confirmed it again.
-    assert_eq!(place.store.watched_projects().await.unwrap(), []);
+    let due = place.store.take_looks("watch", NOW, 9).await.unwrap();
+    assert_eq!(due.len(), 0);
     let error = pause(&place.store, &place.organisation, &project.id).await;
     assert!(error.unwrap_err().to_string().contains("confirm"));
     let shown = Some(&after.draft_digest);

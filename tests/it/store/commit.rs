@@ -106,7 +106,6 @@ on_both! {
         assert!(refusal(commit(&snapshot, &garbage).await).contains("cannot be stored"));
 
         let snapshot = world.done(&claim, &snapshot, drafted(&second)).await;
-        // Break it: leave the comparison with `head` out of `commit::ADVANCE_CHAIN`, or `next_seq = $3`.
         assert!(refusal(commit(&snapshot, &appended(&second)).await).contains("not the next one"));
         let snapshot = world.done(&claim, &snapshot, appended(&first)).await;
         assert!(refusal(commit(&snapshot, &appended(&first)).await).contains("not the next one"));
@@ -115,6 +114,24 @@ on_both! {
         assert_eq!(world.snapshot(&incident).await, snapshot);
     }
 
+    /// Break it: leave `next_seq = $3` out of `commit::ADVANCE_CHAIN`.
+    async fn an_event_that_links_to_the_one_before_but_leaves_a_place_out_is_refused(world) {
+        let (claim, snapshot) = world.claimed("test").await;
+        let first = draft(&snapshot.incident, 0, None, "first");
+        let second = draft(&snapshot.incident, 1, Some(first.pae), "second");
+        let early = draft(&snapshot.incident, 2, Some(first.pae), "early");
+        let outcome = Outcome {
+            drafts: vec![first.clone(), second, early.clone()],
+            envelope: Some(signed(&first)),
+            ..Outcome::default()
+        };
+        let snapshot = world.done(&claim, &snapshot, outcome).await;
+        let committed = world.store.commit(&claim, &snapshot, &appended(&early), NOW, LEASE).await;
+        assert!(refusal(committed).contains("not the next one"));
+        assert_eq!(world.snapshot(&snapshot.incident).await, snapshot);
+    }
+
+    /// Break it: leave the comparison with `head` out of `commit::ADVANCE_CHAIN`.
     async fn an_event_that_does_not_link_to_the_one_before_is_refused(world) {
         let (claim, snapshot) = world.claimed("test").await;
         let first = draft(&snapshot.incident, 0, None, "first");
@@ -234,11 +251,11 @@ on_both! {
         let document = EvidenceDocument { media_type: "text/plain", bytes: b"bytes".to_vec() };
         let organisation = &world.project.organisation;
         let wrong = Sha256Digest::of(b"others");
-        let refused = world.store.keep_evidence(organisation, &wrong, &document).await;
+        let refused = world.store.keep_evidence(organisation, &wrong, &document, NOW).await;
         assert!(matches!(refused, Err(StoreError::EvidenceDigest { expected, .. }) if expected == wrong));
         let scope = world.store.within(organisation);
         assert_eq!(scope.evidence(&document.digest()).await.unwrap(), None);
-        world.store.keep_evidence(organisation, &document.digest(), &document).await.unwrap();
+        world.store.keep_evidence(organisation, &document.digest(), &document, NOW).await.unwrap();
         assert!(scope.evidence(&document.digest()).await.unwrap().is_some());
     }
 }
@@ -253,7 +270,9 @@ async fn evidence_whose_bytes_were_swapped_is_not_handed_out() {
     };
     let organisation = &world.project.organisation;
     let digest = document.digest();
-    let kept = world.store.keep_evidence(organisation, &digest, &document);
+    let kept = world
+        .store
+        .keep_evidence(organisation, &digest, &document, NOW);
     kept.await.unwrap();
     let tamper = "DROP TRIGGER evidence_no_update; UPDATE evidence SET bytes = X'00'";
     let mut raw = world.raw().await;

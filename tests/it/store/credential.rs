@@ -1,8 +1,10 @@
 //! Credentials and their projects: what is replaced at once or not at all, and what ends with a project.
 
 use caretaker::approve::HumanDecision;
+use caretaker::clock::Millis;
+use caretaker::connector::{Condition, Usage};
 use caretaker::incident::{AuditEvent, ClosedReason, Stage, stage};
-use caretaker::store::{ApprovalState, Consumed, StoreError, Swap};
+use caretaker::store::{ApprovalState, Consumed, Looked, StoreError, Swap};
 
 use super::*;
 
@@ -130,11 +132,55 @@ on_both! {
     }
 
     async fn what_was_known_of_the_watch_goes_with_the_project(world) {
+        sqlx::raw_sql("UPDATE project_watch SET looked_at = 1").execute(&mut world.raw().await).await.unwrap();
         let scoped = world.store.within(&world.project.organisation);
-        assert_eq!(scoped.watch_states().await.unwrap()[0].condition, "fine");
+        assert_eq!(scoped.watch_states().await.unwrap()[0].condition, Condition::Fine);
         world.store.remove_project(&world.project, "local:ada", NOW).await.unwrap();
         assert_eq!(scoped.watch_states().await.unwrap(), []);
         let events = scoped.project_events(&world.project.id, 1).await.unwrap();
         assert_eq!(events[0].kind, "project-removed");
+    }
+
+    /// Break it: leave `look::NEWS` out of `replace_credential`.
+    async fn with_another_credential_a_project_is_looked_at_at_once(world) {
+        let store = &world.store;
+        let looks = store.take_looks("watch", NOW, 9).await.unwrap();
+        store.looked("watch", &[(looks[0].clone(), refused(after(600)))]).await.unwrap();
+        assert_eq!(store.take_looks("watch", after(20), 9).await.unwrap().len(), 0);
+        let event = AuditEvent { kind: "credential-replaced", detail: String::new() };
+        store.replace_credential(&world.swap(b"sealed", b"new"), None, &event, after(20)).await.unwrap();
+        let looks = store.take_looks("watch", after(20), 9).await.unwrap();
+        assert_eq!(looks.len(), 1);
+        // Replaced while somebody looks with the old one: looked at again when that ends.
+        store.replace_credential(&world.swap(b"new", b"newer"), None, &event, after(21)).await.unwrap();
+        let late = Looked { began: after(20), now: after(25), ..refused(after(900)) };
+        store.looked("watch", &[(looks[0].clone(), late)]).await.unwrap();
+        let looks = store.take_looks("watch", after(27), 9).await.unwrap();
+        assert_eq!(looks.len(), 1);
+        let last = Looked { began: after(27), now: after(28), ..refused(after(900)) };
+        store.looked("watch", &[(looks[0].clone(), last)]).await.unwrap();
+        // The same when it is watched again after a pause.
+        for state in [ProjectState::Paused, ProjectState::Confirmed] {
+            assert_eq!(store.take_looks("watch", after(30), 9).await.unwrap().len(), 0);
+            store.set_project_state(&world.project, state, after(30)).await.unwrap();
+        }
+        assert_eq!(store.take_looks("watch", after(30), 9).await.unwrap().len(), 1);
+    }
+}
+
+/// A look that the provider refused.
+fn refused(next_at: Millis) -> Looked {
+    Looked {
+        began: NOW,
+        now: NOW,
+        next_at,
+        answered: false,
+        condition: Condition::CredentialRefused,
+        detail: None,
+        mend: None,
+        lag: None,
+        requests: 1,
+        unchanged: 0,
+        budget: Usage::default(),
     }
 }

@@ -108,7 +108,8 @@ async fn a_locked_database_fails_after_the_waiting_time_and_writes_nothing() {
     assert!(matches!(refused, StoreError::Locked { .. }), "{refused}");
     assert!(refused.to_string().contains("nothing was written"));
     // Readers are not kept out.
-    assert_eq!(hasty.watched_projects().await.unwrap().len(), 1);
+    let scope = hasty.within(&world.project.organisation);
+    assert_eq!(scope.projects().await.unwrap().len(), 1);
     sqlx::raw_sql("ROLLBACK").execute(&mut raw).await.unwrap();
     let failure = failure("test", 100);
     let observed = hasty.observe(&world.project, &failure, None, &id, NOW);
@@ -213,4 +214,48 @@ async fn a_server_that_refuses_the_database_says_what_to_check() {
         message.contains("check user, password and database name"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn a_transaction_that_the_database_ended_by_itself_is_forgotten() {
+    let world = World::sqlite().await;
+    let mut raw = AnyConnection::connect(&world.url).await.unwrap();
+    // As a full disk does: the statement fails, and the transaction is gone.
+    sqlx::raw_sql(
+        "CREATE TRIGGER no_space BEFORE INSERT ON seen_run BEGIN SELECT RAISE(ROLLBACK, 'no space'); END",
+    )
+    .execute(&mut raw)
+    .await
+    .unwrap();
+    let (store, project) = (&world.store, &world.project.id);
+    for run in 0..12 {
+        let marked = store.mark_seen(project, &[(run, 1)], NOW).await;
+        let message = marked.unwrap_err().to_string();
+        assert!(message.contains("no space"), "{message}");
+    }
+    sqlx::raw_sql("DROP TRIGGER no_space")
+        .execute(&mut raw)
+        .await
+        .unwrap();
+    for run in 0..12 {
+        store.ready().await.unwrap();
+        store.mark_seen(project, &[(run, 1)], NOW).await.unwrap();
+    }
+    assert_eq!(store.seen_runs(project, 0).await.unwrap().len(), 12);
+}
+
+#[tokio::test]
+async fn a_database_that_can_only_be_read_is_not_ready() {
+    let world = World::sqlite().await;
+    let store = Store::open_with(&world.url, Patience::Short).await.unwrap();
+    store.ready().await.unwrap();
+    let mut raw = AnyConnection::connect(&world.url).await.unwrap();
+    sqlx::raw_sql("BEGIN IMMEDIATE")
+        .execute(&mut raw)
+        .await
+        .unwrap();
+    let locked = store.ready().await.unwrap_err();
+    assert!(matches!(locked, StoreError::Locked { .. }), "{locked}");
+    sqlx::raw_sql("ROLLBACK").execute(&mut raw).await.unwrap();
+    store.ready().await.unwrap();
 }

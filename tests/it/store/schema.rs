@@ -25,6 +25,23 @@ on_both! {
         }
     }
 
+    /// Also for whoever writes past every check of the program, a question has one answer.
+    ///
+    /// Break it: drop the index `fact_once` from the migrations.
+    async fn of_most_kinds_an_incident_has_one_fact(world) {
+        let (claim, snapshot) = world.claimed("test").await;
+        world.done(&claim, &snapshot, Outcome::fact(Fact::Screened { passed: true })).await;
+        let mut raw = world.raw().await;
+        if world.is_sqlite() {
+            // It refuses the same, before the index can.
+            sqlx::raw_sql("DROP TRIGGER fact_no_replace").execute(&mut raw).await.unwrap();
+        }
+        let again = "INSERT INTO fact (incident, ordinal, at, kind, body) SELECT incident, ordinal + 100, at, kind, body FROM fact";
+        let refused = sqlx::raw_sql(again).execute(&mut raw).await;
+        let message = refused.unwrap_err().to_string().to_lowercase();
+        assert!(message.contains("unique"), "{message}");
+    }
+
     /// Break it: drop one trigger from a migration.
     async fn what_is_known_is_never_changed_nor_deleted(world) {
         let (claim, snapshot) = world.claimed("test").await;

@@ -14,7 +14,8 @@ fn every_scoped_statement_names_the_organisation() {
         assert!(
             predicate.is_some_and(|text| text.starts_with("organisation = $1")
                 || text.starts_with("i.organisation = $1")
-                || text.starts_with("p.organisation = $1")),
+                || text.starts_with("p.organisation = $1")
+                || text.starts_with("u.organisation = $1")),
             "{} does not name the organisation first",
             statement.name
         );
@@ -60,6 +61,7 @@ on_both! {
         assert_eq!(owner.audit_events(incident).await.unwrap().len(), 1);
         assert!(owner.timeline(incident).await.unwrap().is_some());
         assert_eq!(owner.project_events(&world.project.id, 9).await.unwrap().len(), 1);
+        sqlx::raw_sql("UPDATE project_watch SET looked_at = 1").execute(&mut world.raw().await).await.unwrap();
         assert_eq!(owner.watch_states().await.unwrap().len(), 1);
 
         let other = world.store.within(&stranger.organisation);
@@ -82,7 +84,7 @@ on_both! {
         let mut posing = world.project.clone();
         posing.organisation = project(2, 2).organisation;
         world.store.ensure_organisation(&posing.organisation, "stranger", NOW).await.unwrap();
-        assert!(world.store.set_project_state(&posing, ProjectState::Paused).await.is_err());
+        assert!(world.store.set_project_state(&posing, ProjectState::Paused, NOW).await.is_err());
         let id = IncidentId::new(NOW, world.fresh());
         assert!(world.store.observe(&posing, &failure("test", 100), None, &id, NOW).await.is_err());
         let event = AuditEvent { kind: "tried", detail: String::new() };

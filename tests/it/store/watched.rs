@@ -205,4 +205,34 @@ on_both! {
         assert!(world.store.mark_seen(project, &[(9, 1), (u64::MAX, 1)], NOW).await.is_err());
         assert_eq!(world.store.seen_runs(project, 9).await.unwrap().len(), 0, "half of it would be written");
     }
+
+    /// Break it: leave `still_there` out of `observe`.
+    async fn of_a_project_that_was_removed_nothing_is_raised(world) {
+        let (removal, _) = world.store.remove_project(&world.project, "local:ada", NOW).await.unwrap();
+        assert_eq!(removal.closed, []);
+        assert_eq!(world.observe(&failure("test", 100)).await, Observed::Known);
+        let scope = world.store.within(&world.project.organisation);
+        assert_eq!(scope.incidents().await.unwrap(), []);
+        let told = world.store.due_notices(after(9), 9).await.unwrap();
+        assert!(told.iter().all(|notice| notice.event != NoticeEvent::IncidentOpened), "{told:?}");
+    }
+
+    /// Break it: end the incidents of a project only before it is marked as removed.
+    async fn what_is_observed_while_a_project_is_removed_does_not_stay_open(world) {
+        let observing: Vec<_> = (0..12)
+            .map(|number| {
+                let (store, project, id) = (world.store.clone(), world.project.clone(), IncidentId::new(NOW, world.fresh()));
+                let failure = failure(&format!("job {number}"), 200);
+                tokio::spawn(async move { store.observe(&project, &failure, None, &id, NOW).await.unwrap() })
+            })
+            .collect();
+        world.store.remove_project(&world.project, "local:ada", NOW).await.unwrap();
+        for one in observing {
+            drop(one.await.unwrap());
+        }
+        let scope = world.store.within(&world.project.organisation);
+        for incident in scope.incidents().await.unwrap() {
+            assert_eq!(incident.stage, caretaker::incident::Stage::Closed, "{}", incident.failure.kind);
+        }
+    }
 }

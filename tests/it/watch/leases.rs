@@ -132,3 +132,81 @@ async fn a_hint_is_heard_at_once() {
     let looks = scene.watch.look_at_due(now).await.unwrap();
     assert_eq!(looks[0].1.opened.len(), 1);
 }
+
+/// Break it: let the lease last until the next moment of the schedule.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hint_for_a_project_with_a_schedule_is_heard_after_its_process_was_killed() {
+    let mut scene = Scene::scheduled("0 0 3 * * *").await;
+    scene.look().await.unwrap();
+    let mut other = watch(&scene.store, &scene.connectors, &scene.clock, "other");
+    scene.pass(11 * 60);
+    let now = scene.clock.now();
+    assert_eq!(other.look_at_due(now).await.unwrap().len(), 0, "not due");
+    scene.add("failure", vec![job("test", "failure")]);
+    let delivery = HookDelivery {
+        id: "one",
+        body: "its body",
+        host: &scene.project.host,
+        repositories: &[scene.repository.id()],
+        object: None,
+    };
+    let heard = scene
+        .store
+        .hear(&scene.project.organisation, &delivery, now);
+    assert_eq!(heard.await.unwrap(), Heard::Hinted(1));
+    let looks = other.look_at_due(now).await.unwrap();
+    assert_eq!(looks.len(), 1);
+    assert_eq!(looks[0].1.opened.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_moved_back_stops_no_look() {
+    for restarted in [false, true] {
+        let mut scene = Scene::new().await;
+        scene.look().await.unwrap();
+        scene.pass(24 * 3600);
+        scene.look().await.unwrap();
+        let ahead = scene.clock.now();
+        assert_eq!(scene.watch.look_at_due(ahead).await.unwrap().len(), 0);
+        scene.pass(-24 * 3600);
+        if restarted {
+            scene.restart();
+        }
+        scene.add("failure", vec![job("test", "failure")]);
+        let now = scene.clock.now();
+        // Break it: leave the moments that are still to come out of `TAKE_LOOKS`; nothing is looked at for a day.
+        let looks = scene.watch.look_at_due(now).await.unwrap();
+        assert_eq!(looks.len(), 1, "{restarted}");
+        assert_eq!(scene.kinds().await, ["code test"]);
+        // And then at the usual pace.
+        scene.pass(10);
+        let now = scene.clock.now();
+        assert_eq!(scene.watch.look_at_due(now).await.unwrap().len(), 0);
+        scene.pass(60);
+        let now = scene.clock.now();
+        assert_eq!(scene.watch.look_at_due(now).await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_that_takes_its_time_keeps_its_project_and_is_shown() {
+    let scene = Scene::new().await;
+    let (store, began) = (&scene.store, scene.clock.now());
+    let at = |seconds| began.plus_seconds(seconds);
+    let looks = store.take_looks("one", began, 1).await.unwrap();
+    // Break it: drop `keep_look`; the other process takes it over after a minute, and what the first one saw is never shown.
+    assert!(store.keep_look(&looks[0], at(50)).await.unwrap());
+    assert!(store.take_looks("two", at(61), 1).await.unwrap().is_empty());
+    assert!(store.keep_look(&looks[0], at(100)).await.unwrap());
+    assert!(
+        store
+            .take_looks("two", at(111), 1)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    // It is killed: another one takes the project over.
+    let others = store.take_looks("two", at(161), 1).await.unwrap();
+    assert_eq!(others.len(), 1);
+    assert!(!store.keep_look(&looks[0], at(162)).await.unwrap());
+}

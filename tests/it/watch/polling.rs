@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use caretaker::clock::Millis;
+use caretaker::connector::github::credential::TokenError;
 use caretaker::connector::{Connector as _, ConnectorError, RunView};
 use caretaker::id::IncidentId;
 use caretaker::incident::FailureKind;
@@ -11,15 +12,15 @@ use caretaker::watch::{Memory, PollReport, WatchError, poll};
 use super::provider::{Book, Provider, job, project, run};
 
 /// A provider, a store and the process that polls.
-struct Bench {
-    provider: Provider,
-    book: Book,
-    memory: Memory,
+pub(super) struct Bench {
+    pub(super) provider: Provider,
+    pub(super) book: Book,
+    pub(super) memory: Memory,
     ids: AtomicU8,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             provider: Provider::new(),
             book: Book::default(),
@@ -28,7 +29,7 @@ impl Bench {
         }
     }
 
-    async fn try_poll(&mut self) -> Result<PollReport, WatchError> {
+    pub(super) async fn try_poll(&mut self) -> Result<PollReport, WatchError> {
         let new_id = || {
             Ok(IncidentId::new(
                 Millis(9),
@@ -47,34 +48,34 @@ impl Bench {
         .await
     }
 
-    async fn poll(&mut self) -> PollReport {
+    pub(super) async fn poll(&mut self) -> PollReport {
         self.try_poll().await.unwrap()
     }
 
-    fn fails(&self, id: u64) {
+    pub(super) fn fails(&self, id: u64) {
         self.provider
             .put(run(id, "failure"), &[job("test", "failure", 3)]);
     }
 
-    fn succeeds(&self, id: u64) {
+    pub(super) fn succeeds(&self, id: u64) {
         self.provider
             .put(run(id, "success"), &[job("test", "success", 3)]);
     }
 
-    fn observed_runs(&self) -> Vec<u64> {
+    pub(super) fn observed_runs(&self) -> Vec<u64> {
         let failures = self.book.failures.lock().unwrap();
         failures.iter().map(|failure| failure.run_id).collect()
     }
 }
 
-fn refused() -> ConnectorError {
+pub(super) fn refused() -> ConnectorError {
     ConnectorError::Refused {
         action: "reading the jobs".to_owned(),
         reason: "gone wrong".to_owned(),
     }
 }
 
-fn unreachable() -> ConnectorError {
+pub(super) fn unreachable() -> ConnectorError {
     ConnectorError::Unreachable {
         action: "reading the jobs".to_owned(),
         address: "memory".to_owned(),
@@ -393,4 +394,53 @@ async fn what_a_failed_poll_would_have_said_is_said_by_the_next() {
     assert!(bench.try_poll().await.is_err());
     *bench.book.writes_left.lock().unwrap() = None;
     assert_eq!(bench.poll().await.remarks.len(), 1);
+}
+
+/// Break it: let the poll fail; every later one then fails too, since the run is asked for again.
+#[tokio::test]
+async fn an_old_run_that_turns_odd_is_said_once_and_keeps_nothing_from_being_polled() {
+    let mut bench = Bench::new();
+    let running = RunView {
+        status: "in_progress".to_owned(),
+        conclusion: None,
+        ..run(1, "")
+    };
+    bench.provider.put(running, &[]);
+    bench.poll().await;
+    // It leaves the list, and what is said of it by itself makes no sense.
+    bench.provider.runs.lock().unwrap().clear();
+    bench.provider.unreadable.lock().unwrap().insert(1, refused);
+    bench.fails(2);
+    let report = bench.poll().await;
+    assert_eq!(bench.observed_runs(), [2]);
+    assert_eq!(report.remarks.len(), 1, "{:?}", report.remarks);
+    assert!(report.remarks[0].contains("run 1"), "{:?}", report.remarks);
+    bench.fails(3);
+    let report = bench.poll().await;
+    assert_eq!(report.remarks, [""; 0]);
+    assert_eq!(bench.observed_runs(), [2, 3]);
+    assert!(!bench.memory.is_busy());
+}
+
+fn suspended() -> ConnectorError {
+    ConnectorError::from(TokenError::Suspended {
+        action: "getting a token for the poller".to_owned(),
+        installation: 77,
+    })
+}
+
+/// Break it: treat it as an answer that makes no sense; after three polls the run then counts as failed for an unknown cause.
+#[tokio::test]
+async fn without_a_token_nothing_is_made_up_about_a_run() {
+    let mut bench = Bench::new();
+    bench.poll().await;
+    bench.fails(1);
+    bench.provider.broken.lock().unwrap().insert(1, suspended);
+    for _ in 0..4 {
+        bench.try_poll().await.unwrap_err();
+    }
+    assert!(bench.observed_runs().is_empty());
+    bench.provider.broken.lock().unwrap().clear();
+    bench.poll().await;
+    assert_eq!(bench.observed_runs(), [1]);
 }

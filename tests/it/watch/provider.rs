@@ -39,6 +39,7 @@ pub(super) fn run(id: u64, conclusion: &str) -> RunView {
         own_repository: true,
         status: "completed".to_owned(),
         conclusion: Some(conclusion.to_owned()),
+        made_at: None,
         started_at: None,
         updated_at: None,
         url: None,
@@ -61,6 +62,8 @@ pub(super) struct Provider {
     pub(super) jobs: Mutex<BTreeMap<(u64, u64), Vec<JobView>>>,
     /// Jobs of these runs cannot be read.
     pub(super) broken: Mutex<BTreeMap<u64, fn() -> ConnectorError>>,
+    /// These runs cannot be read by themselves.
+    pub(super) unreadable: Mutex<BTreeMap<u64, fn() -> ConnectorError>>,
     pub(super) pages: Mutex<Vec<u32>>,
     /// Logs of jobs.
     pub(super) logs: Mutex<BTreeMap<u64, fn() -> Result<JobLog, ConnectorError>>>,
@@ -117,6 +120,9 @@ impl Connector for Provider {
         Ok(Access::default())
     }
     async fn run(&self, run: u64) -> Result<RunView, ConnectorError> {
+        if let Some(error) = self.unreadable.lock().unwrap().get(&run) {
+            return Err(error());
+        }
         let runs = self.runs.lock().unwrap();
         let found = runs.iter().find(|known| known.id == run).cloned();
         found.ok_or_else(|| ConnectorError::Absent {
@@ -161,7 +167,6 @@ impl Connector for Provider {
         }
         Ok(RunsPage {
             runs,
-            unchanged,
             left_out: self.left_out.lock().unwrap().clone().into(),
         })
     }
@@ -248,6 +253,9 @@ impl Observations for Book {
         }
         let seen = self.seen.lock().unwrap();
         Ok(seen.range((from, 0)..).copied().collect())
+    }
+    async fn anything_seen(&self) -> Result<bool, RecordError> {
+        Ok(!self.seen.lock().unwrap().is_empty())
     }
     async fn mark_seen(&self, runs: &[(u64, u64)], _: Millis) -> Result<(), RecordError> {
         self.write()?;

@@ -51,6 +51,15 @@ impl Scene {
     }
 
     pub(super) async fn with(files: &[(&str, &str)]) -> Self {
+        Self::made(files, None).await
+    }
+
+    /// A project that is looked at when this cron expression says so.
+    pub(super) async fn scheduled(schedule: &str) -> Self {
+        Self::made(&[("README.md", "watched\n")], Some(schedule)).await
+    }
+
+    async fn made(files: &[(&str, &str)], schedule: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(FixedClock::at(NOON));
         let seconds = Arc::clone(&clock);
@@ -67,7 +76,7 @@ impl Scene {
         let repository = forge.create_repository("acme", "widget", &files).unwrap();
         let database = format!("sqlite://{}", folder.path().join("caretaker.db").display());
         let store = Store::open(&database).await.unwrap();
-        let project = confirmed(&store, &repository, &forge).await;
+        let project = confirmed(&store, &repository, &forge, schedule).await;
         let connector = connector(forge.url(), forge.token(), &project, &clock);
         let connectors = Arc::new(Swappable(Mutex::new(connector)));
         let watch = watch(&store, &connectors, &clock, "first");
@@ -222,7 +231,12 @@ fn connector(
     Arc::new(GithubConnector::alone(options, clock).unwrap())
 }
 
-async fn confirmed(store: &Store, repository: &RepositoryHandle, forge: &Forge) -> Project {
+async fn confirmed(
+    store: &Store,
+    repository: &RepositoryHandle,
+    forge: &Forge,
+    schedule: Option<&str>,
+) -> Project {
     let organisation = OrganisationId::new(NOON, [1; 10]);
     let ensured = store.ensure_organisation(&organisation, "acme", NOON);
     ensured.await.unwrap();
@@ -244,7 +258,7 @@ async fn confirmed(store: &Store, repository: &RepositoryHandle, forge: &Forge) 
         confirmed_at: None,
         watch: WatchMode::Ci,
         health: "[]".to_owned(),
-        schedule: None,
+        schedule: schedule.map(str::to_owned),
         removed_at: None,
     };
     store.insert_project(&project, b"sealed").await.unwrap();

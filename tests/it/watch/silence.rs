@@ -1,14 +1,22 @@
 //! Workflows that no longer run.
 
-use caretaker::forge::{NewRun, NewWorkflow};
+use caretaker::clock::Millis;
+use caretaker::connector::{Condition, WorkflowView};
+use caretaker::forge::{Fault, FaultAction, NewRun, NewWorkflow};
+use caretaker::watch::{Finding, WorkflowFacts, judge};
 
-use super::scene::{Scene, job};
+use super::scene::{NOON, Scene, job};
 
 const NIGHTLY: &str = "name: nightly\non:\n  schedule:\n    - cron: '30 * * * *'\n";
 const PATH: &str = ".github/workflows/nightly.yml";
 
 async fn nightly() -> Scene {
     let scene = Scene::with(&[("README.md", "x\n"), (PATH, NIGHTLY)]).await;
+    add_nightly(&scene);
+    scene
+}
+
+fn add_nightly(scene: &Scene) {
     scene
         .repository
         .add_workflow(NewWorkflow {
@@ -18,7 +26,6 @@ async fn nightly() -> Scene {
             state: "active".to_owned(),
         })
         .unwrap();
-    scene
 }
 
 fn scheduled(scene: &Scene) -> NewRun {
@@ -161,4 +168,122 @@ async fn one_that_was_disabled_before_is_a_persons_choice_but_inactivity_is_nobo
         scene.look().await.unwrap();
         assert_eq!(scene.kinds().await.len(), expected, "{word}");
     }
+}
+
+impl Scene {
+    /// The next so many reads of files are answered like this.
+    fn answer_files(&self, times: usize, code: u16, body: &str) {
+        for nth in 1..=times {
+            self.forge.fault(Fault {
+                method: "GET".to_owned(),
+                path: "/contents/".to_owned(),
+                nth,
+                action: FaultAction::Status {
+                    code,
+                    body: body.to_owned(),
+                    headers: Vec::new(),
+                },
+            });
+        }
+    }
+
+    async fn condition(&self) -> Condition {
+        let scope = self.store.within(&self.project.organisation);
+        scope.watch_states().await.unwrap().remove(0).condition
+    }
+
+    async fn recovered(&self) -> bool {
+        let incident = &self.incidents().await[0];
+        let scope = self.store.within(&self.project.organisation);
+        let snapshot = scope.snapshot(&incident.id, scene_now(self)).await.unwrap();
+        snapshot.unwrap().recovered().is_some()
+    }
+}
+
+/// Break it: take a file that cannot be read for one without a schedule.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_cannot_be_read_ends_no_silence() {
+    for (code, body, condition) in [
+        (200, "nonsense", Condition::Fine),
+        (
+            403,
+            "{\"message\":\"Resource not accessible\"}",
+            Condition::PermissionMissing,
+        ),
+        (
+            401,
+            "{\"message\":\"Bad credentials\"}",
+            Condition::CredentialRefused,
+        ),
+    ] {
+        let mut scene = nightly().await;
+        for _ in 0..8 {
+            scene.look().await.unwrap();
+            scene.pass(20 * 60);
+        }
+        assert_eq!(scene.kinds().await, ["silent-workflow -"]);
+        scene.answer_files(1, code, body);
+        scene.look().await;
+        assert_eq!(scene.condition().await, condition, "{code}");
+        assert!(!scene.recovered().await, "{code}: no run came");
+        // Nor is it said twice once the file can be read again.
+        for _ in 0..2 {
+            scene.pass(20 * 60);
+            scene.look().await.unwrap();
+        }
+        assert_eq!(scene.kinds().await, ["silent-workflow -"], "{code}");
+        assert!(!scene.recovered().await, "{code}");
+    }
+}
+
+/// Break it: keep what is known of workflows only when all of them were read.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_one_file_does_not_come_another_silence_is_told_once() {
+    let mut scene = Scene::with(&[("README.md", "x\n"), (PATH, NIGHTLY)]).await;
+    let ci = NewWorkflow {
+        id: 9,
+        name: "ci".to_owned(),
+        path: ".github/workflows/ci.yml".to_owned(),
+        state: "active".to_owned(),
+    };
+    scene.repository.add_workflow(ci).unwrap();
+    add_nightly(&scene);
+    scene.look().await.unwrap();
+    let disabled = scene.repository.set_workflow_state(9, "disabled_manually");
+    disabled.unwrap();
+    for _ in 0..3 {
+        scene.pass(16 * 60);
+        // Each read is repeated twice.
+        scene.answer_files(3, 502, "{}");
+        scene.look().await;
+    }
+    scene.pass(16 * 60);
+    scene.look().await.unwrap();
+    assert_eq!(scene.kinds().await, ["silent-workflow -"]);
+    let incident = &scene.incidents().await[0];
+    let scope = scene.store.within(&scene.project.organisation);
+    let events = scope.audit_events(&incident.id).await.unwrap();
+    assert_eq!(events.len(), 0, "{events:?}");
+}
+
+#[test]
+fn a_run_that_begins_in_the_far_future_hides_no_absence() {
+    let view = WorkflowView {
+        id: 40,
+        name: None,
+        path: PATH.to_owned(),
+        state: "active".to_owned(),
+    };
+    let hourly = || vec!["30 * * * *".to_owned()];
+    let far = Some(Millis(253_370_764_800_000));
+    let (facts, finding) = judge(None, &view, hourly(), far, NOON);
+    assert_eq!((facts.scheduled_at, finding), (Some(NOON.0), None));
+    let known = WorkflowFacts {
+        scheduled_at: far.map(|at| at.0),
+        ..facts
+    };
+    let (facts, _) = judge(Some(&known), &view, hourly(), None, NOON);
+    let later = NOON.plus_seconds(2 * 3600);
+    let (_, finding) = judge(Some(&facts), &view, hourly(), None, later);
+    assert!(matches!(finding, Some(Finding::Silent(_))), "{finding:?}");
 }

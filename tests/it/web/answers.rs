@@ -104,7 +104,7 @@ async fn an_answer_counts_once() {
 
     for decision in ["approve", "reject"] {
         let again = post(&router, &asked.link, &asked.form(decision)).await;
-        // Break it: answer 303 whatever `Store::consume` says.
+        // Break it: leave the look at `gone` out of `web::answer`, and answer 303 whatever `Store::consume` says.
         assert_eq!(again.status, StatusCode::GONE);
     }
     let again = get(&router, &asked.link).await;

@@ -4,15 +4,48 @@ use std::collections::BTreeMap;
 
 use caretaker::attest::dsse::Envelope;
 use caretaker::attest::predicate as signed;
-use caretaker::attest::{Evidence, List, Role, Statement, Subject, Text};
+use caretaker::attest::{Evidence, Label, List, Role, Statement, Subject, Text};
 use caretaker::change::{Oid, Sha256Digest};
+use caretaker::id::EventId;
 use caretaker::incident::EvidenceDocument;
 use caretaker::workspace::red_green::{TestEvidence, TestStatus};
 
-use super::scene::Scene;
+use super::scene::{NOW, Scene};
 use super::story::Story;
 
 impl Story<'_> {
+    /// The signed context manifest; always the same.
+    pub(super) fn manifest(&self) -> EvidenceDocument {
+        let manifest = signed::ContextManifest {
+            document: signed::EvidenceBlock {
+                id: EventId::new(NOW, [6; 10]),
+                incident: self.incident.clone(),
+                project: signed::Project {
+                    uri: Text::new(&self.project.url).unwrap(),
+                    repository_id: Label::new(&self.project.repository_id).unwrap(),
+                },
+                role: Role::Proposer,
+                occurred_at: NOW,
+                trust_root: self.scene.trust.newest().reference(),
+                producer: signed::Producer {
+                    id: Text::new("urn:caretaker:worker").unwrap(),
+                    version: Label::new("0.1.0").unwrap(),
+                },
+            },
+            items: List::default(),
+            count: 0,
+            all: None,
+            prompt: None,
+        };
+        let subject = Subject::sha256("manifest", Sha256Digest::of(b"manifest"));
+        let evidence = Evidence::ContextManifest(Box::new(manifest));
+        let statement = Statement::evidence(vec![subject], evidence).unwrap();
+        EvidenceDocument {
+            media_type: "application/vnd.dsse.envelope.v1+json",
+            bytes: Scene::sign(Role::Proposer, &statement.draft().unwrap()),
+        }
+    }
+
     /// A run's whole record, and its signed result.
     pub(super) fn test_run(&self, tree: Oid, passed: bool) -> [EvidenceDocument; 2] {
         let run = TestEvidence {

@@ -3,7 +3,7 @@
 use caretaker::approve::Binding;
 use caretaker::attest::dsse::{IN_TOTO, pae};
 use caretaker::attest::predicate as signed;
-use caretaker::attest::{DigestRef, Event, Label, List, Role, Statement, Text};
+use caretaker::attest::{DigestRef, Envelope, Event, Label, List, Role, Statement, Text};
 use caretaker::change::Sha256Digest;
 use caretaker::gate::{Class, Verdict};
 use caretaker::id::{EventId, ProposalId};
@@ -50,7 +50,10 @@ impl Story<'_> {
                 id: Label::new("scripted").unwrap(),
                 model: None,
             },
-            context_manifest: of("manifest"),
+            context_manifest: Envelope::parse(&self.manifest().bytes)
+                .unwrap()
+                .digest()
+                .into(),
             tests: List::default(),
             intent_document: Some(of(&self.project.intent)),
             class: Some(signed_class),

@@ -173,9 +173,13 @@ impl<'a> Story<'a> {
             agent: "scripted".to_owned(),
             model: None,
             remark: self.words.remark.clone(),
-            manifest: Sha256Digest::of(b"manifest"),
+            manifest: self.manifest().digest(),
         };
-        self.step(Outcome::fact(Fact::Diagnosed(diagnosis))).await;
+        self.step(Outcome {
+            evidence: vec![self.manifest()],
+            ..Outcome::fact(Fact::Diagnosed(diagnosis))
+        })
+        .await;
     }
 
     /// The policy refuses the files that the coder means to change.

@@ -76,7 +76,7 @@ pub(crate) fn installed(
     });
     let (tell, recorder) = token_recorder(100);
     let tokens = AppTokens::new(Arc::new(interface.unwrap()), Arc::new(SystemClock), tell);
-    let credential = StoredCredential::Installation(installation).text();
+    let credential = StoredCredential::Installation(installation);
     let repository = Target::Number(planted.repository.id());
     let source = token_source(credential, Some(&tokens), repository);
     (source.unwrap(), recorder)

@@ -113,8 +113,8 @@ async fn every_fourth(first: usize) {
     );
 }
 
-// Break it: let `steps::publish::push` push without looking for the branch first, or let `steps::publish::open` open without
-// `find_pull`; a worker killed after `open-pull` then opens a second one.
+// Break it: let `steps::publish::open` open without `find_pull`; a worker killed after `open-pull` then opens a second one
+// (the fourth quarter fails). The look for the branch in `push` only saves a push: one of the same commit changes nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_after_any_effect_the_story_ends_the_same_first_quarter() {
     every_fourth(1).await;

@@ -1,8 +1,15 @@
 //! The main job, from a failing run to a proven merge, and how it ends otherwise.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use caretaker::agent::{
+    AgentDescription, Coder, CoderError, CoderTask, Diagnosis, FixSummary, ScriptedCoder,
+};
 use caretaker::approve::HumanDecision;
 use caretaker::forge::Plant;
-use caretaker::incident::Stage;
+use caretaker::incident::{Fact, Stage};
 
 use super::world::{Seed, Setting, World};
 
@@ -46,10 +53,29 @@ async fn a_failing_test_is_fixed_approved_merged_and_proven() {
     );
 }
 
+/// Finds the cause as ever, and must not be asked for more.
+struct DiagnosesOnly(ScriptedCoder);
+
+#[async_trait]
+impl Coder for DiagnosesOnly {
+    fn describe(&self) -> AgentDescription {
+        self.0.describe()
+    }
+
+    async fn diagnose(&self, task: &CoderTask, tree: &Path) -> Result<Diagnosis, CoderError> {
+        self.0.diagnose(task, tree).await
+    }
+
+    async fn fix(&self, _: &CoderTask, _: &Path) -> Result<FixSummary, CoderError> {
+        panic!("it was asked to edit what is denied")
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_path_ends_in_two_events_and_nothing_at_the_forge() {
     let world = World::new(Setting {
         seed: Seed::Plant(Plant::DeniedPath),
+        coder: Some(Arc::new(DiagnosesOnly(ScriptedCoder::for_demo().unwrap()))),
         ..Setting::default()
     })
     .await;
@@ -67,6 +93,12 @@ async fn a_denied_path_ends_in_two_events_and_nothing_at_the_forge() {
             "screened",
             "decided"
         ]
+    );
+    let screened = snapshot.facts.iter().map(|fact| &fact.fact);
+    let refused = |fact: &Fact| matches!(fact, Fact::Screened { passed: false });
+    assert!(
+        screened.into_iter().any(refused),
+        "before anything is edited"
     );
     assert_eq!(world.planted.repository.references().unwrap(), before);
     assert!(world.planted.repository.pulls().unwrap().is_empty());

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use caretaker::approve::{ApprovalToken, HumanDecision};
+use caretaker::approve::{ApprovalToken, Consumption, HumanDecision, TokenHash};
 use caretaker::attest::dsse::{IN_TOTO, pae};
 use caretaker::change::Sha256Digest;
 use caretaker::clock::Clock as _;
-use caretaker::incident::Stage;
+use caretaker::incident::{EvidenceDocument, Stage};
 use caretaker::store::Consumed;
 use caretaker::worker::{Failpoint, drain};
 use sqlx::sqlite::SqlitePool;
@@ -31,6 +31,23 @@ impl Failpoint for StopAfterCommit {
             std::future::pending::<()>().await;
         }
     }
+}
+
+/// Lets the worker make one commit and stops it there; whether it made one.
+pub(super) async fn stopped_at_the_next_commit(world: &mut World) -> bool {
+    let stop = Arc::new(StopAfterCommit {
+        number: 1,
+        commits: AtomicUsize::new(0),
+        reached: Notify::new(),
+    });
+    world.engine.failpoint = Some(stop.clone());
+    let stopped = tokio::select! {
+        _ = drain(&world.engine, "first") => false,
+        () = stop.reached.notified() => true,
+    };
+    world.engine.failpoint = None;
+    world.clock.advance_millis(61_000);
+    stopped
 }
 
 async fn stopped_after_commit(number: usize) -> World {
@@ -140,36 +157,91 @@ async fn a_ledger_row_changed_after_the_approval_stops_the_merge() {
     assert!(pulls[0].merge_commit.is_none(), "nothing was merged");
 }
 
-/// Somebody who can write the database answers in the owner's place: with a link of their own, and with a record of an answer
-/// that nobody gave.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_answer_written_into_the_database_is_not_signed() {
-    let world = World::new(Setting::sums()).await;
-    assert_eq!(world.settle().await, Stage::AwaitingApproval);
-    let own = ApprovalToken::from_random([7; 32]);
-    let pool = database(&world).await;
-    sqlx::query("UPDATE approval SET token = $1")
-        .bind(own.hash().0.to_string())
-        .execute(&pool)
+/// Puts another record of the answer in the place of the one that is there.
+async fn rewrite(world: &World, pool: &SqlitePool, change: impl FnOnce(&mut Consumption)) {
+    let organisation = &world.project.organisation;
+    let store = &world.engine.store;
+    let old = world.snapshot().await.consumption().unwrap();
+    let kept = store.within(organisation).evidence(&old).await;
+    let mut record: Consumption = serde_json::from_slice(&kept.unwrap().unwrap().1).unwrap();
+    change(&mut record);
+    let document = EvidenceDocument {
+        media_type: "application/json",
+        bytes: record.to_bytes(),
+    };
+    let new = record.digest();
+    store
+        .keep_evidence(organisation, &new, &document, world.clock.now())
         .await
         .unwrap();
-    pool.close().await;
+    sqlx::query("UPDATE fact SET body = replace(body, $1, $2) WHERE kind = 'consumed'")
+        .bind(old.to_string())
+        .bind(new.to_string())
+        .execute(pool)
+        .await
+        .unwrap();
+    let found = world.snapshot().await.consumption();
+    assert_eq!(found, Some(new), "the database says so now");
+}
+
+/// Uses a link of one's own in the owner's place, which the database alone cannot tell; gives the hash of the owner's.
+async fn answer_with(world: &World, pool: &SqlitePool, own: &ApprovalToken) -> TokenHash {
+    let made = world.inbox.link().unwrap().hash();
+    sqlx::query("UPDATE approval SET token = $1")
+        .bind(own.hash().0.to_string())
+        .execute(pool)
+        .await
+        .unwrap();
     let store = &world.engine.store;
     let used = store
-        .consume(&own, HumanDecision::Approve, None, world.clock.now())
+        .consume(own, HumanDecision::Approve, None, world.clock.now())
         .await;
-    assert!(
-        matches!(used, Ok(Consumed::Done { .. })),
-        "the database alone cannot tell: {used:?}"
-    );
+    assert!(matches!(used, Ok(Consumed::Done { .. })), "{used:?}");
+    made
+}
+
+async fn is_not_signed(world: &World) {
     assert_eq!(world.settle().await, Stage::Escalated);
     assert_eq!(
         world.events().await,
         ["proposal", "policy-decision", "escalation"]
     );
-    assert!(
-        world.planted.repository.pulls().unwrap()[0]
-            .merge_commit
-            .is_none()
-    );
+    let pulls = world.planted.repository.pulls().unwrap();
+    assert!(pulls[0].merge_commit.is_none(), "nothing was merged");
+}
+
+/// Somebody who can write the database answers in the owner's place, with a link of their own.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_written_into_the_database_is_not_signed() {
+    let world = World::new(Setting::sums()).await;
+    assert_eq!(world.settle().await, Stage::AwaitingApproval);
+    let pool = database(&world).await;
+    answer_with(&world, &pool, &ApprovalToken::from_random([7; 32])).await;
+    pool.close().await;
+    is_not_signed(&world).await;
+}
+
+/// The hash of the owner's link stands in the database, so that the record can be made to name it; its nonce does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_names_the_owners_link_without_its_nonce_is_not_signed() {
+    let world = World::new(Setting::sums()).await;
+    assert_eq!(world.settle().await, Stage::AwaitingApproval);
+    let pool = database(&world).await;
+    let made = answer_with(&world, &pool, &ApprovalToken::from_random([7; 32])).await;
+    rewrite(&world, &pool, |record| record.token = made).await;
+    pool.close().await;
+    is_not_signed(&world).await;
+}
+
+/// The owner did answer; what is signed must not say that another link was used.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_names_another_link_than_the_one_used_is_not_signed() {
+    let world = World::new(Setting::sums()).await;
+    assert_eq!(world.settle().await, Stage::AwaitingApproval);
+    world.answer(HumanDecision::Approve).await;
+    let other = ApprovalToken::from_random([7; 32]).hash();
+    let pool = database(&world).await;
+    rewrite(&world, &pool, |record| record.token = other).await;
+    pool.close().await;
+    is_not_signed(&world).await;
 }

@@ -311,6 +311,7 @@ pub(crate) async fn engine(
             launcher,
             public_url: "http://127.0.0.1:1".to_owned(),
             link_ttl: Duration::from_hours(24),
+            evidence_days: None,
             lease: Duration::from_mins(1),
             tests: Limits::default(),
             author: Identity {

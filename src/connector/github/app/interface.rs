@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::super::answer::{limited_until, words};
 use super::super::credential::TokenError;
-use super::super::options::GithubSetupError;
+use super::super::options::{GithubSetupError, is_name};
 use super::super::transport::Answer;
 use super::http::{Http, Request};
 use super::key::AppKey;
@@ -242,7 +242,7 @@ pub(super) fn read<T: DeserializeOwned>(
             reason: format!("{}: {}", answer.status.as_u16(), words(answer)),
         });
     }
-    // Break it: add the parser's own words; `an_answer_that_does_not_parse_is_not_repeated` then fails.
+    // Break it: add the parser's own words; `app::wire::an_answer_that_does_not_parse_is_not_repeated` then fails.
     serde_json::from_slice(&answer.body).map_err(|_| nonsense(action, "not the JSON expected"))
 }
 
@@ -281,13 +281,12 @@ fn page(address: Option<String>) -> Option<String> {
 
 /// A name as one part of a path.
 fn segment(name: &str) -> Result<&str, TokenError> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let sound =
-        (1..=100).contains(&name.len()) && name.bytes().all(allowed) && !matches!(name, "." | "..");
-    sound.then_some(name).ok_or_else(|| TokenError::Refused {
-        action: "looking for the installation".to_owned(),
-        reason: "owner and name have letters, digits, `-`, `_` and `.` only".to_owned(),
-    })
+    is_name(name)
+        .then_some(name)
+        .ok_or_else(|| TokenError::Refused {
+            action: "looking for the installation".to_owned(),
+            reason: "owner and name have letters, digits, `-`, `_` and `.` only".to_owned(),
+        })
 }
 
 #[async_trait]
@@ -410,7 +409,7 @@ fn minted(action: &str, order: &MintOrder, answer: wire::Issued) -> Result<Minte
         Some(granted) => Permissions::from_answer(Some(granted)),
         None => order.permissions.clone(),
     };
-    // Break it: skip these two conditions; `a_token_that_may_more_than_was_asked_is_not_used` then fails.
+    // Break it: skip either of these two conditions; `app::wire::a_token_that_may_more_than_was_asked_is_not_used` then fails.
     let more = permissions.beyond(&order.permissions);
     if !more.is_empty() {
         return Err(nonsense(&format!(

@@ -17,6 +17,6 @@ pub use event::{Ended, TokenEvent, TokenRecord, TokenSink};
 pub use interface::{AppInterface, AppOptions, AppView, InstallationView};
 pub use key::{AppKey, AppKeyError};
 pub use manifest::{ManifestExchange, NewApp};
-pub use permissions::{Access, Permissions, needed, of_app, welcome};
+pub use permissions::{Level, Permissions, needed, of_app, welcome};
 pub use stored::{StoredCredential, token_source};
 pub use tokens::{AppTokens, Form, InstallationTokens, Mint, MintOrder, Minted, Target};

@@ -11,7 +11,7 @@ use super::super::credential::Use;
 /// How much of a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Access {
+pub enum Level {
     /// Looking.
     Read,
     /// Changing.
@@ -22,7 +22,7 @@ pub enum Access {
     Unknown,
 }
 
-impl Access {
+impl Level {
     fn of(word: &str) -> Self {
         match word {
             "read" => Self::Read,
@@ -50,11 +50,11 @@ impl Access {
 /// Permissions by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct Permissions(BTreeMap<String, Access>);
+pub struct Permissions(BTreeMap<String, Level>);
 
 impl Permissions {
     /// From a table.
-    pub fn of(table: &[(&str, Access)]) -> Self {
+    pub fn of(table: &[(&str, Level)]) -> Self {
         let entries = table
             .iter()
             .map(|(name, access)| ((*name).to_owned(), *access));
@@ -65,19 +65,19 @@ impl Permissions {
     pub(super) fn from_answer(answer: Option<BTreeMap<String, Value>>) -> Self {
         let entries = answer.unwrap_or_default().into_iter();
         let entries = entries.map(|(name, value)| {
-            let access = value.as_str().map_or(Access::Unknown, Access::of);
+            let access = value.as_str().map_or(Level::Unknown, Level::of);
             (name, access)
         });
         Self(entries.collect())
     }
 
     /// How much of one.
-    pub fn get(&self, name: &str) -> Option<Access> {
+    pub fn get(&self, name: &str) -> Option<Level> {
         self.0.get(name).copied()
     }
 
     /// Each with its name, in the order of names.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, Access)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Level)> {
         self.0.iter().map(|(name, access)| (name.as_str(), *access))
     }
 
@@ -121,33 +121,34 @@ impl fmt::Display for Permissions {
     }
 }
 
-const READ: &[(&str, Access)] = &[
-    ("actions", Access::Read),
-    ("checks", Access::Read),
-    ("contents", Access::Read),
-    ("metadata", Access::Read),
-    ("pull_requests", Access::Read),
-    ("statuses", Access::Read),
+const READ: &[(&str, Level)] = &[
+    ("actions", Level::Read),
+    ("checks", Level::Read),
+    ("contents", Level::Read),
+    ("metadata", Level::Read),
+    ("pull_requests", Level::Read),
+    ("statuses", Level::Read),
 ];
 
-const PROPOSE: &[(&str, Access)] = &[
-    ("contents", Access::Write),
+const PROPOSE: &[(&str, Level)] = &[
+    ("contents", Level::Write),
     // The provider adds it to whatever is asked for.
-    ("metadata", Access::Read),
-    ("pull_requests", Access::Write),
+    ("metadata", Level::Read),
+    ("pull_requests", Level::Write),
 ];
 
 /// Lets a failed job be run again, which tells a flaky one from a broken one.
-const RERUN: &[(&str, Access)] = &[("actions", Access::Write)];
+const RERUN: &[(&str, Level)] = &[("actions", Level::Write)];
 
-const EXECUTE: &[(&str, Access)] = &[
-    ("contents", Access::Write),
-    ("metadata", Access::Read),
-    ("pull_requests", Access::Read),
+const EXECUTE: &[(&str, Level)] = &[
+    ("contents", Level::Write),
+    ("metadata", Level::Read),
+    ("pull_requests", Level::Read),
 ];
 
 /// What a token for this use is always asked with.
-// Break it: answer the permissions of every use together; `each_use_gets_a_token_of_its_own_with_its_own_permissions` then fails.
+// Break it: answer the permissions of every use together;
+// `app::tokens::each_use_gets_a_token_of_its_own_with_its_own_permissions` then fails.
 pub fn needed(task: Use) -> Permissions {
     Permissions::of(match task {
         Use::Read => READ,

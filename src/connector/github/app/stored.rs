@@ -47,16 +47,16 @@ impl StoredCredential {
     }
 }
 
-/// Where the tokens of a project come from, by the text of its credential; `app` are those of the configured App.
+/// Where the tokens of a project with this credential come from; `app` are those of the configured App.
 ///
 /// # Errors
-/// The text is no credential, or it names an installation and no App is configured.
+/// It is an installation, and no App is configured.
 pub fn token_source(
-    text: SecretString,
+    credential: StoredCredential,
     app: Option<&Arc<AppTokens>>,
     repository: Target,
 ) -> Result<Arc<dyn TokenSource>, GithubSetupError> {
-    match StoredCredential::read(text)? {
+    match credential {
         StoredCredential::Token(token) => Ok(Arc::new(PersonalToken::new(token))),
         StoredCredential::Installation(installation) => {
             let app = app.ok_or(GithubSetupError::NoApp { installation })?;
@@ -98,8 +98,10 @@ mod tests {
 
     #[test]
     fn an_installation_without_an_app_is_refused_with_the_mend() {
-        let text = SecretString::from("app-installation:77");
-        let refused = token_source(text, None, Target::Number(42)).err().unwrap();
+        let installed = StoredCredential::Installation(77);
+        let refused = token_source(installed, None, Target::Number(42))
+            .err()
+            .unwrap();
         assert!(refused.to_string().contains("github.app"), "{refused}");
     }
 }

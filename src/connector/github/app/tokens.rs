@@ -14,7 +14,7 @@ use super::super::credential::{
 use super::event::{Ended, TokenEvent, TokenRecord, TokenSink};
 use super::interface::InstallationView;
 use super::permissions::{needed, welcome};
-use super::{Access, Permissions};
+use super::{Level, Permissions};
 use crate::clock::{Clock, Millis};
 
 /// A token is replaced when less than this is left of it, whatever was asked for.
@@ -149,6 +149,17 @@ impl State {
         held.token.lasts(now, margin).then(|| held.token.clone())
     }
 
+    /// What there is although no other token could be had: the old one may still do, while the provider is away.
+    fn despite(
+        &self,
+        error: TokenError,
+        now: Millis,
+        at_least: Duration,
+    ) -> Result<IssuedToken, TokenError> {
+        let old = self.lasting(now, at_least).filter(|_| error.is_transient());
+        old.ok_or(error)
+    }
+
     /// Takes the token out, if it is this one.
     fn take(&mut self, token: &IssuedToken) -> Option<TokenRecord> {
         let same = |held: &mut Held| held.token.fingerprint == token.fingerprint;
@@ -189,7 +200,7 @@ impl AppTokens {
     }
 
     async fn obtain(&self, place: Place, at_least: Duration) -> Result<IssuedToken, TokenError> {
-        // Break it: leave this out; `a_repository_that_is_known_by_name_alone_is_only_looked_at` then fails.
+        // Break it: leave this out; `app::tokens::a_repository_that_is_known_by_name_alone_is_only_looked_at` then fails.
         if matches!(place.repository, Target::Name(_)) && place.task != Use::Read {
             return Err(TokenError::Refused {
                 action: format!("getting a token for the {}", place.task.role()),
@@ -212,7 +223,7 @@ impl AppTokens {
             }
             state.landed
         };
-        // Break it: leave this lock out; `twenty_callers_at_once_cost_one_minting` then fails.
+        // Break it: leave this lock out; `app::tokens::twenty_callers_at_once_cost_one_minting` then fails.
         let _flight = slot.flight.lock().await;
         {
             let state = slot.state();
@@ -221,7 +232,7 @@ impl AppTokens {
             }
             // Whoever waited for a minting that failed has its answer; asking again at once would only be the same question.
             if let Some(error) = state.failed.as_ref().filter(|_| state.landed != seen) {
-                return Err(error.clone());
+                return state.despite(error.clone(), self.clock.now(), at_least);
             }
         }
         let minted = self.order(&place).await;
@@ -251,7 +262,7 @@ impl AppTokens {
                 });
             }
             let refused = welcome.beyond(&installation.permissions);
-            let granted: Vec<(&str, Access)> = welcome
+            let granted: Vec<(&str, Level)> = welcome
                 .iter()
                 .filter(|(name, _)| refused.get(name).is_none())
                 .collect();
@@ -275,12 +286,8 @@ impl AppTokens {
         let minted = match minted {
             Ok(minted) => minted,
             Err(error) => {
-                // The old token may still do for this caller, while the provider is away.
-                let old = state
-                    .lasting(now, at_least)
-                    .filter(|_| error.is_transient());
                 state.failed = Some(error.clone());
-                return (old.ok_or(error), Vec::new());
+                return (state.despite(error, now, at_least), Vec::new());
             }
         };
         let token = IssuedToken::new(minted.secret, Some(minted.expires_at));
@@ -366,7 +373,7 @@ impl TokenSource for InstallationTokens {
     }
 
     async fn refused(&self, token: &IssuedToken) -> bool {
-        // Break it: leave the token where it is; `a_token_that_the_provider_refuses_is_replaced_once` then fails.
+        // Break it: leave the token where it is; `app::tokens::a_token_that_the_provider_refuses_is_replaced_once` then fails.
         if let Some(record) = self.tokens.take(token) {
             (self.tokens.tell)(TokenEvent::Revoked(record, Ended::Refused));
         }

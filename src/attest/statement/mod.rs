@@ -1,0 +1,338 @@
+//! Statements: in-toto Statement version 1 around our predicates.
+//!
+//! The subjects of a chain event follow from its predicate and from nothing else, so a subject can be neither missing
+//! nor extra nor different, and every digest of it counts.
+
+mod event;
+mod evidence;
+mod organisation;
+mod subject;
+
+pub use event::Event;
+pub use evidence::Evidence;
+pub use organisation::OrganisationEvent;
+pub use subject::Subject;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::dsse::MAX_PAYLOAD;
+use super::json::{self, Json, JsonError};
+use super::predicate::{PredicateError, TrustRootRef};
+use super::role::{PredicateType, Role};
+use super::text::{MAX_ITEMS, shown};
+use crate::clock::Millis;
+use subject::listed;
+
+/// The `_type` of every statement.
+pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
+
+/// Why bytes are not an acceptable statement.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StatementError {
+    /// Not strict JSON, or not the shape.
+    #[error("reading a statement: {0}")]
+    Json(#[from] JsonError),
+    /// Another `_type`.
+    #[error("reading a statement: its _type is {found}, expected {STATEMENT_TYPE}")]
+    Type {
+        /// What was found, made printable.
+        found: String,
+    },
+    /// A predicate type that this version does not read.
+    #[error("reading a statement: the predicate type {found} is not one that this version knows")]
+    PredicateType {
+        /// What was found, made printable.
+        found: String,
+    },
+    /// Subjects that do not follow from the predicate.
+    #[error("reading a statement: its subjects are {found}, expected {expected}")]
+    Subjects {
+        /// What the predicate gives.
+        expected: String,
+        /// What was found, made printable.
+        found: String,
+    },
+    /// A predicate that contradicts itself.
+    #[error("reading a {kind} statement: {error}")]
+    Predicate {
+        /// The kind of statement.
+        kind: PredicateType,
+        /// The contradiction.
+        error: PredicateError,
+    },
+    /// Too long.
+    #[error(
+        "a statement of {length} bytes, at most {MAX_PAYLOAD} are signed; put bulk into the evidence store"
+    )]
+    TooLong {
+        /// Length, in bytes.
+        length: usize,
+    },
+}
+
+/// What a statement says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Predicate {
+    /// An event of an incident's chain.
+    Event(Event),
+    /// An evidence document.
+    Evidence(Evidence),
+    /// An event of the organisation's log.
+    Organisation(OrganisationEvent),
+}
+
+impl Predicate {
+    const fn predicate_type(&self) -> PredicateType {
+        match self {
+            Self::Event(event) => event.predicate_type(),
+            Self::Evidence(evidence) => evidence.predicate_type(),
+            Self::Organisation(event) => event.predicate_type(),
+        }
+    }
+
+    fn check(&self) -> Result<(), PredicateError> {
+        match self {
+            Self::Event(event) => event.check(),
+            Self::Evidence(evidence) => evidence.check(),
+            Self::Organisation(event) => event.check(),
+        }
+    }
+
+    /// The subjects that follow from it, if they do.
+    fn subjects(&self) -> Option<Vec<Subject>> {
+        match self {
+            Self::Event(event) => Some(event.subjects()),
+            Self::Evidence(evidence) => evidence.subjects(),
+            Self::Organisation(event) => Some(event.subjects()),
+        }
+    }
+}
+
+/// A statement that is known to be sound: its predicate does not contradict itself, and its subjects are right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    subjects: Vec<Subject>,
+    predicate: Predicate,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire<P> {
+    #[serde(rename = "_type")]
+    statement_type: String,
+    subject: Vec<Subject>,
+    #[serde(rename = "predicateType")]
+    predicate_type: String,
+    predicate: P,
+}
+
+impl Statement {
+    /// The statement of a chain event.
+    pub fn event(event: Event) -> Result<Self, StatementError> {
+        Self::checked(event.subjects(), Predicate::Event(event))
+    }
+
+    /// The statement of an evidence document about `subjects`.
+    pub fn evidence(subjects: Vec<Subject>, evidence: Evidence) -> Result<Self, StatementError> {
+        Self::checked(subjects, Predicate::Evidence(evidence))
+    }
+
+    /// The statement of an event of the organisation's log.
+    pub fn organisation(event: OrganisationEvent) -> Result<Self, StatementError> {
+        Self::checked(event.subjects(), Predicate::Organisation(event))
+    }
+
+    /// Reads a statement, refusing everything that this version does not define.
+    pub fn parse(bytes: &[u8]) -> Result<Self, StatementError> {
+        let document = json::read(bytes, MAX_PAYLOAD)?;
+        let found = document.text_member("_type").unwrap_or_default();
+        if found != STATEMENT_TYPE {
+            return Err(StatementError::Type {
+                found: shown(found),
+            });
+        }
+        let uri = document.text_member("predicateType").unwrap_or_default();
+        let unknown = || StatementError::PredicateType { found: shown(uri) };
+        let source = Source {
+            bytes,
+            document: &document,
+        };
+        match PredicateType::from_uri(uri).ok_or_else(unknown)? {
+            PredicateType::Proposal => source.event(Event::Proposal),
+            PredicateType::PolicyDecision => source.event(Event::PolicyDecision),
+            PredicateType::Approval => source.event(Event::Approval),
+            PredicateType::Execution => source.event(Event::Execution),
+            PredicateType::Escalation => source.event(Event::Escalation),
+            PredicateType::Gap => source.event(Event::Gap),
+            PredicateType::ContextManifest => source.evidence(Evidence::ContextManifest),
+            PredicateType::TestResult => source.evidence(Evidence::TestResult),
+            PredicateType::GateOutcome => source.evidence(Evidence::GateOutcome),
+            PredicateType::IntentScore => source.evidence(Evidence::IntentScore),
+            PredicateType::PolicyVersion => source.organisation(OrganisationEvent::PolicyVersion),
+            PredicateType::Unfreeze => source.organisation(OrganisationEvent::Unfreeze),
+            PredicateType::BreakGlass => source.organisation(OrganisationEvent::BreakGlass),
+            PredicateType::Enrolment => source.organisation(OrganisationEvent::Enrolment),
+        }
+    }
+
+    /// The fixed compact bytes that are signed.
+    pub fn draft(&self) -> Result<Vec<u8>, StatementError> {
+        let bytes = match &self.predicate {
+            Predicate::Event(event) => self.event_bytes(event),
+            Predicate::Evidence(evidence) => self.evidence_bytes(evidence),
+            Predicate::Organisation(event) => self.organisation_bytes(event),
+        }?;
+        if bytes.len() > MAX_PAYLOAD {
+            return Err(StatementError::TooLong {
+                length: bytes.len(),
+            });
+        }
+        // Catches what the types let through, such as an integer beyond 2^53-1, before it is signed.
+        json::read(&bytes, MAX_PAYLOAD)?;
+        Ok(bytes)
+    }
+
+    /// Its kind.
+    pub const fn predicate_type(&self) -> PredicateType {
+        self.predicate.predicate_type()
+    }
+
+    /// The role that signs it.
+    pub const fn role(&self) -> Role {
+        self.predicate_type().role()
+    }
+
+    /// What it is about.
+    pub fn subjects(&self) -> &[Subject] {
+        &self.subjects
+    }
+
+    /// What it says.
+    pub const fn predicate(&self) -> &Predicate {
+        &self.predicate
+    }
+
+    /// The chain event, if it is one.
+    pub const fn as_event(&self) -> Option<&Event> {
+        match &self.predicate {
+            Predicate::Event(event) => Some(event),
+            Predicate::Evidence(_) | Predicate::Organisation(_) => None,
+        }
+    }
+
+    /// The trust root and the moment that it names; in-toto's test result has no place for them.
+    pub fn claims(&self) -> Option<(TrustRootRef, Millis)> {
+        match &self.predicate {
+            Predicate::Event(event) => {
+                let block = event.block();
+                Some((block.trust_root, block.occurred_at))
+            }
+            Predicate::Organisation(event) => {
+                let block = event.block();
+                Some((block.trust_root, block.occurred_at))
+            }
+            Predicate::Evidence(evidence) => evidence
+                .block()
+                .map(|block| (block.trust_root, block.occurred_at)),
+        }
+    }
+
+    fn checked(subjects: Vec<Subject>, predicate: Predicate) -> Result<Self, StatementError> {
+        let kind = predicate.predicate_type();
+        predicate
+            .check()
+            .map_err(|error| StatementError::Predicate { kind, error })?;
+        let sound =
+            (1..=MAX_ITEMS).contains(&subjects.len()) && subjects.iter().all(Subject::is_sound);
+        let expected = match predicate.subjects() {
+            // Break it: compare with `any` instead of the whole list; `attest::predicates::every_digest_of_every_subject_counts`
+            // then fails.
+            Some(expected) => (expected != subjects).then(|| listed(&expected)),
+            None => (!sound).then(|| {
+                "1 to 20 subjects, each by whole sha256, gitCommit or gitTree digests".to_owned()
+            }),
+        };
+        match expected {
+            None => Ok(Self {
+                subjects,
+                predicate,
+            }),
+            Some(expected) => Err(StatementError::Subjects {
+                expected,
+                found: listed(&subjects),
+            }),
+        }
+    }
+
+    fn event_bytes(&self, event: &Event) -> Result<Vec<u8>, JsonError> {
+        match event {
+            Event::Proposal(predicate) => self.wire(predicate),
+            Event::PolicyDecision(predicate) => self.wire(predicate),
+            Event::Approval(predicate) => self.wire(predicate),
+            Event::Execution(predicate) => self.wire(predicate),
+            Event::Escalation(predicate) => self.wire(predicate),
+            Event::Gap(predicate) => self.wire(predicate),
+        }
+    }
+
+    fn evidence_bytes(&self, evidence: &Evidence) -> Result<Vec<u8>, JsonError> {
+        match evidence {
+            Evidence::ContextManifest(predicate) => self.wire(predicate),
+            Evidence::TestResult(predicate) => self.wire(predicate),
+            Evidence::GateOutcome(predicate) => self.wire(predicate),
+            Evidence::IntentScore(predicate) => self.wire(predicate),
+        }
+    }
+
+    fn organisation_bytes(&self, event: &OrganisationEvent) -> Result<Vec<u8>, JsonError> {
+        match event {
+            OrganisationEvent::PolicyVersion(predicate) => self.wire(predicate),
+            OrganisationEvent::Unfreeze(predicate) => self.wire(predicate),
+            OrganisationEvent::BreakGlass(predicate) => self.wire(predicate),
+            OrganisationEvent::Enrolment(predicate) => self.wire(predicate),
+        }
+    }
+
+    fn wire<P: Serialize>(&self, predicate: &P) -> Result<Vec<u8>, JsonError> {
+        json::to_bytes(&Wire {
+            statement_type: STATEMENT_TYPE.to_owned(),
+            subject: self.subjects.clone(),
+            predicate_type: self.predicate_type().uri().to_owned(),
+            predicate,
+        })
+    }
+}
+
+/// Bytes and their strict reading, on the way to a typed statement.
+struct Source<'a> {
+    bytes: &'a [u8],
+    document: &'a Json,
+}
+
+impl Source<'_> {
+    fn event<P: Serialize + DeserializeOwned>(
+        &self,
+        wrap: impl FnOnce(Box<P>) -> Event,
+    ) -> Result<Statement, StatementError> {
+        let wire: Wire<Box<P>> = json::typed(self.bytes, self.document)?;
+        Statement::checked(wire.subject, Predicate::Event(wrap(wire.predicate)))
+    }
+
+    fn evidence<P: Serialize + DeserializeOwned>(
+        &self,
+        wrap: impl FnOnce(Box<P>) -> Evidence,
+    ) -> Result<Statement, StatementError> {
+        let wire: Wire<Box<P>> = json::typed(self.bytes, self.document)?;
+        Statement::checked(wire.subject, Predicate::Evidence(wrap(wire.predicate)))
+    }
+
+    fn organisation<P: Serialize + DeserializeOwned>(
+        &self,
+        wrap: impl FnOnce(Box<P>) -> OrganisationEvent,
+    ) -> Result<Statement, StatementError> {
+        let wire: Wire<Box<P>> = json::typed(self.bytes, self.document)?;
+        Statement::checked(wire.subject, Predicate::Organisation(wrap(wire.predicate)))
+    }
+}

@@ -1,0 +1,487 @@
+//! Verification of a whole log: every leaf, every signature, every chain, and that they make the tree that was signed.
+//!
+//! Signatures are verified side by side, a block of leaves at a time; everything that depends on the order of the leaves is
+//! done once, in order. What is kept in memory is a few blocks, the chains that have not ended, and for each that has the places
+//! of its events, so that one that goes on after all can be walked again.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use serde::{Deserialize, Serialize};
+
+use super::report::{Failure, Rule};
+use crate::attest::TrustHistory;
+use crate::attest::chain::{GrowingChain, Prepared, Verdict};
+use crate::attest::text::shown;
+use crate::change::Sha256Digest;
+use crate::id::IncidentId;
+use crate::log::{
+    Frontier, HashTile, Leaf, LeafError, Node, ProofPlan, Record, TILE_WIDTH, TileId, TileKind,
+    TreeHash, TreeHead, read_entries, verify_consistency, verify_inclusion,
+};
+
+/// Blocks of leaves that wait for each worker's turn.
+const AHEAD: usize = 2;
+/// Failures that a report tells; of the others it gives the number.
+const MOST_FAILURES: usize = 1_000;
+/// A silence of the log that is told, in milliseconds: two hours, while there is a sign of life every hour.
+const SILENCE_MILLIS: i64 = 2 * 3_600_000;
+
+/// Where the files of a log are: C2SP tlog-tiles.
+pub trait LogFiles: Sync {
+    /// The bytes of one file.
+    ///
+    /// # Errors
+    /// It cannot be had, in words.
+    fn file(&self, tile: TileId) -> Result<Vec<u8>, String>;
+}
+
+/// What a verifier remembers of a log that it has verified up to a size, so that the next time only what is new is verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogMemory {
+    /// Leaves.
+    pub size: u64,
+    /// The root over them.
+    pub root: Sha256Digest,
+    /// Where the events of each incident are, by the first half of the SHA-256 of its id.
+    pub incidents: BTreeMap<String, Vec<u64>>,
+    /// The last sign of life, in milliseconds since 1970.
+    pub alive_at: Option<i64>,
+}
+
+/// What verification says about a log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LogReport {
+    /// The worst of everything.
+    pub verdict: Verdict,
+    /// Leaves under the checkpoint.
+    pub leaves: u64,
+    /// Leaves that were verified now.
+    pub verified: u64,
+    /// Signed events among them.
+    pub events: u64,
+    /// Incidents that the log knows.
+    pub incidents: u64,
+    /// What does not hold, at most 1,000 of it; `seq` is the place in the log.
+    pub failures: Vec<Failure>,
+    /// How much more does not hold.
+    pub more_failures: u64,
+    /// Silences of more than two hours: the moments between which the log gave no sign of life, in milliseconds since 1970.
+    pub silences: Vec<(i64, i64)>,
+}
+
+/// Verifies the leaves of a log up to `head`, which has to come from a checkpoint that counts. With `memory`, those that it
+/// covers are only shown to be the same.
+///
+/// `seen` is a head that was seen before: the log has to extend it.
+///
+/// Returns what there is to say, and what to remember when nothing is wrong. `workers` is how many signatures are verified side
+/// by side, `progress` is told how many leaves are done.
+pub fn verify_log(
+    files: &dyn LogFiles,
+    trust: &TrustHistory,
+    head: TreeHead,
+    seen: Option<TreeHead>,
+    memory: Option<LogMemory>,
+    workers: usize,
+    progress: &mut dyn FnMut(u64),
+) -> (LogReport, Option<LogMemory>) {
+    let mut audit = Audit::new(files, trust, head);
+    if let Some(seen) = seen
+        && let Err((verdict, found)) = audit.extends(&seen)
+    {
+        let expected = "the log that you saw, with more leaves";
+        audit.fail(0, verdict, Rule::Checkpoint, expected, &found);
+        return (audit.report, None);
+    }
+    if let Some(memory) = memory
+        && let Err((verdict, found)) = audit.go_on_from(memory)
+    {
+        let expected = "the log that was verified before, with more leaves";
+        audit.fail(0, verdict, Rule::Checkpoint, expected, &found);
+        return (audit.report, None);
+    }
+    audit.walk(workers.max(1), progress);
+    audit.finish()
+}
+
+/// A leaf as far as it can be judged by itself.
+struct Judged {
+    hash: TreeHash,
+    what: What,
+}
+
+enum What {
+    Event(Box<Prepared>),
+    TrustRoot(Sha256Digest),
+    Record(Record),
+    Unreadable(LeafError),
+}
+
+/// A block of leaves, or why there is none.
+type Block = Result<Vec<Judged>, String>;
+
+/// What is known of an incident.
+enum Chain {
+    Growing(Box<GrowingChain>, Vec<u64>),
+    /// It has ended, or was verified before.
+    Known(Vec<u64>),
+}
+
+struct Audit<'a> {
+    files: &'a dyn LogFiles,
+    trust: &'a TrustHistory,
+    head: TreeHead,
+    tree: Frontier,
+    /// How much of it was verified before.
+    before: Option<TreeHead>,
+    chains: BTreeMap<[u8; 16], Chain>,
+    alive_at: Option<i64>,
+    report: LogReport,
+}
+
+impl<'a> Audit<'a> {
+    fn new(files: &'a dyn LogFiles, trust: &'a TrustHistory, head: TreeHead) -> Self {
+        Self {
+            files,
+            trust,
+            head,
+            tree: Frontier::new(),
+            before: None,
+            chains: BTreeMap::new(),
+            alive_at: None,
+            report: LogReport {
+                verdict: Verdict::Valid,
+                leaves: head.size(),
+                verified: 0,
+                events: 0,
+                incidents: 0,
+                failures: Vec::new(),
+                more_failures: 0,
+                silences: Vec::new(),
+            },
+        }
+    }
+
+    fn fail(&mut self, place: u64, verdict: Verdict, rule: Rule, expected: &str, found: &str) {
+        self.report.verdict = self.report.verdict.max(verdict).max(Verdict::CannotVerify);
+        if self.report.failures.len() >= MOST_FAILURES {
+            self.report.more_failures += 1;
+            return;
+        }
+        self.report.failures.push(Failure {
+            seq: place,
+            rule,
+            expected: expected.to_owned(),
+            found: shown(found),
+        });
+    }
+
+    /// Whether this log has the leaves of that one, in that order, and perhaps more.
+    fn extends(&self, old: &TreeHead) -> Result<(), (Verdict, String)> {
+        let invalid = |error: &dyn std::fmt::Display| (Verdict::Invalid, error.to_string());
+        if old.size() > self.head.size() {
+            let found = format!("{} leaves, {} were there", self.head.size(), old.size());
+            return Err((Verdict::Invalid, found));
+        }
+        if old.size() == 0 {
+            return Ok(());
+        }
+        let plan = ProofPlan::consistency(old.size(), self.head.size());
+        let plan = plan.map_err(|error| invalid(&error))?;
+        let proof = self
+            .hashes(&plan)
+            .map_err(|found| (Verdict::CannotVerify, found))?;
+        verify_consistency(old, &self.head, &proof).map_err(|error| invalid(&error))
+    }
+
+    /// Starts where an earlier verification ended, if this log extends that one.
+    fn go_on_from(&mut self, memory: LogMemory) -> Result<(), (Verdict, String)> {
+        let invalid = |found: &dyn std::fmt::Display| (Verdict::Invalid, found.to_string());
+        let unknown = |found: String| (Verdict::CannotVerify, found);
+        let old =
+            TreeHead::new(memory.size, memory.root.into()).map_err(|error| invalid(&error))?;
+        // Break it: leave this out; a history that was written anew is then taken for the one that was verified
+        // (`audit::stream::what_was_verified_before_is_not_written_anew`).
+        self.extends(&old)?;
+        if old.size() == 0 {
+            return Ok(());
+        }
+        let peaks = Node::peaks(old.size()).map_err(|error| invalid(&error))?;
+        let peaks = peaks.into_iter().map(|node| self.hash(node));
+        let peaks = peaks.collect::<Result<Vec<_>, _>>().map_err(unknown)?;
+        let tree = Frontier::from_peaks(old.size(), peaks).map_err(|error| invalid(&error))?;
+        if tree.head() != old {
+            return Err(invalid(&"other leaves than were verified before"));
+        }
+        self.tree = tree;
+        self.before = Some(old);
+        self.alive_at = memory.alive_at;
+        for (name, places) in memory.incidents {
+            let mut key = [0; 16];
+            hex::decode_to_slice(&name, &mut key).map_err(|error| unknown(error.to_string()))?;
+            self.chains.insert(key, Chain::Known(places));
+        }
+        Ok(())
+    }
+
+    /// The stored hash of a node.
+    fn hash(&self, node: Node) -> Result<TreeHash, String> {
+        let words = |error: crate::log::TileError| error.to_string();
+        let id = TileId::holding(node, self.head.size()).map_err(words)?;
+        let tile = HashTile::parse(id, &self.files.file(id)?).map_err(words)?;
+        tile.node(node)
+            .ok_or_else(|| format!("{id} does not hold a hash that it should"))
+    }
+
+    fn hashes(&self, plan: &ProofPlan) -> Result<Vec<TreeHash>, String> {
+        plan.build(|node| self.hash(node))
+    }
+
+    /// Every leaf in order.
+    fn walk(&mut self, workers: usize, progress: &mut dyn FnMut(u64)) {
+        let (from, to) = (self.tree.size(), self.head.size());
+        let width = u64::from(TILE_WIDTH);
+        let blocks = from / width..to.div_ceil(width);
+        let (files, trust) = (self.files, self.trust);
+        std::thread::scope(|scope| {
+            let mut channels: Vec<Receiver<Block>> = Vec::new();
+            for worker in 0..workers {
+                let (sender, receiver) = sync_channel(AHEAD);
+                channels.push(receiver);
+                let own = blocks.clone().skip(worker).step_by(workers);
+                scope.spawn(move || work(files, trust, to, own, &sender));
+            }
+            for (turn, block) in blocks.clone().enumerate() {
+                let received = channels.get(turn % workers).map(Receiver::recv);
+                let judged = match received {
+                    Some(Ok(judged)) => judged,
+                    _ => Err("a part of the verifier ended early".to_owned()),
+                };
+                let start = block * width;
+                match judged {
+                    Ok(judged) => {
+                        let skipped = usize::try_from(from.saturating_sub(start)).unwrap_or(0);
+                        for leaf in judged.into_iter().skip(skipped) {
+                            self.take(leaf);
+                        }
+                    }
+                    Err(found) => {
+                        let expected = "the leaves under the checkpoint";
+                        self.fail(start, Verdict::CannotVerify, Rule::Log, expected, &found);
+                        // Without them no later leaf has its place.
+                        return;
+                    }
+                }
+                progress(self.tree.size());
+            }
+        });
+    }
+
+    fn take(&mut self, leaf: Judged) {
+        let place = self.tree.size();
+        if let Err(error) = self.tree.append(leaf.hash) {
+            let found = error.to_string();
+            self.fail(place, Verdict::Invalid, Rule::Log, "a tree", &found);
+        }
+        self.report.verified += 1;
+        match leaf.what {
+            What::Event(prepared) => self.event(place, *prepared),
+            What::TrustRoot(digest) => self.trust_root(place, digest),
+            What::Record(Record::Heartbeat { at }) => self.heartbeat(at.0),
+            What::Record(Record::Evidence { .. } | Record::Rules { .. }) => {}
+            What::Unreadable(error) => {
+                // A later version may know what this one does not.
+                let verdict = match error {
+                    LeafError::UnknownKind { .. } => Verdict::CannotVerify,
+                    _ => Verdict::Invalid,
+                };
+                let found = error.to_string();
+                self.fail(place, verdict, Rule::Log, "a leaf of a known kind", &found);
+            }
+        }
+    }
+
+    fn event(&mut self, place: u64, prepared: Prepared) {
+        self.report.events += 1;
+        let incident = match prepared.attested() {
+            Ok(attested) => {
+                let event = attested.statement().as_event();
+                event.map(|event| event.block().incident.clone())
+            }
+            Err(refusal) => {
+                let (expected, found) = (refusal.expected.clone(), refusal.found.clone());
+                let rule = Rule::Chain(refusal.rule);
+                self.fail(place, refusal.verdict, rule, &expected, &found);
+                return;
+            }
+        };
+        let Some(incident) = incident else {
+            // An organisation's own statement: it stands for itself.
+            return;
+        };
+        let key = name(&incident);
+        let (mut chain, mut places) = match self.chains.remove(&key) {
+            None => (Box::default(), Vec::new()),
+            Some(Chain::Growing(chain, places)) => (chain, places),
+            Some(Chain::Known(places)) => match self.walked(&places) {
+                Ok(chain) => (Box::new(chain), places),
+                Err(found) => {
+                    let expected = "the earlier events of the incident";
+                    self.fail(place, Verdict::CannotVerify, Rule::Log, expected, &found);
+                    (Box::default(), places)
+                }
+            },
+        };
+        let (verdict, failures) = chain.take(prepared);
+        for failure in failures {
+            let rule = Rule::Chain(failure.rule);
+            self.fail(place, verdict, rule, &failure.expected, &failure.found);
+        }
+        places.push(place);
+        let chain = if chain.is_closed() {
+            places.shrink_to_fit();
+            Chain::Known(places)
+        } else {
+            Chain::Growing(chain, places)
+        };
+        self.chains.insert(key, chain);
+    }
+
+    /// A chain from the places of its events, each shown to be what was verified before.
+    fn walked(&self, places: &[u64]) -> Result<GrowingChain, String> {
+        let mut chain = GrowingChain::new();
+        for place in places {
+            let entry = self.entry(*place)?;
+            let hash = TreeHash::of_leaf(&entry);
+            let head = self.head;
+            let plan =
+                ProofPlan::inclusion(*place, head.size()).map_err(|error| error.to_string())?;
+            let proof = self.hashes(&plan)?;
+            verify_inclusion(hash, *place, &proof, &head).map_err(|error| error.to_string())?;
+            chain.take(Prepared::logged(self.trust, &entry, Some(*place)));
+        }
+        Ok(chain)
+    }
+
+    fn entry(&self, place: u64) -> Result<Vec<u8>, String> {
+        let width = u64::from(TILE_WIDTH);
+        let id = entries_tile(place / width, self.head.size())?;
+        let bytes = self.files.file(id)?;
+        let entries = read_entries(&bytes, id.width()).map_err(|error| error.to_string())?;
+        let within = usize::try_from(place % width).unwrap_or(usize::MAX);
+        entries
+            .get(within)
+            .map(|entry| entry.to_vec())
+            .ok_or_else(|| format!("{id} has no entry {within}"))
+    }
+
+    /// The versions that are logged are those that are held.
+    fn trust_root(&mut self, place: u64, digest: Sha256Digest) {
+        if self.trust.versions().any(|root| root.digest() == digest) {
+            return;
+        }
+        let expected = "a version of the trust root that you hold, or that follows from it";
+        let found = digest.to_string();
+        self.fail(place, Verdict::CannotVerify, Rule::Log, expected, &found);
+    }
+
+    fn heartbeat(&mut self, at: i64) {
+        if let Some(before) = self.alive_at
+            && at.saturating_sub(before) > SILENCE_MILLIS
+            && self.report.silences.len() < MOST_FAILURES
+        {
+            self.report.silences.push((before, at));
+        }
+        self.alive_at = Some(at.max(self.alive_at.unwrap_or(at)));
+    }
+
+    fn finish(mut self) -> (LogReport, Option<LogMemory>) {
+        self.report.incidents = self.chains.len() as u64;
+        if self.head.size() == 0 {
+            let expected = "at least one leaf";
+            self.fail(0, Verdict::CannotVerify, Rule::Log, expected, "none");
+        }
+        // Break it: drop this comparison; the leaves are then not those that were signed for
+        // (`audit::stream::leaves_that_are_not_those_that_were_signed_for_are_refused`).
+        if self.tree.size() == self.head.size() && self.tree.root() != self.head.root() {
+            let expected = format!("the root {}", self.head.root());
+            let found = self.tree.root().to_string();
+            let place = self.head.size();
+            self.fail(place, Verdict::Invalid, Rule::Log, &expected, &found);
+        }
+        if self.report.verdict != Verdict::Valid {
+            return (self.report, None);
+        }
+        let incidents = self.chains.into_iter().map(|(key, chain)| {
+            let (Chain::Growing(_, places) | Chain::Known(places)) = chain;
+            (hex::encode(key), places)
+        });
+        let memory = LogMemory {
+            size: self.head.size(),
+            root: self.head.root().to_digest(),
+            incidents: incidents.collect(),
+            alive_at: self.alive_at,
+        };
+        (self.report, Some(memory))
+    }
+}
+
+/// Reads and judges blocks of leaves, each by itself.
+fn work(
+    files: &dyn LogFiles,
+    trust: &TrustHistory,
+    size: u64,
+    blocks: impl Iterator<Item = u64>,
+    sender: &SyncSender<Block>,
+) {
+    for block in blocks {
+        let judged = judged(files, trust, size, block);
+        let failed = judged.is_err();
+        // Nobody takes it any more when the verification has ended.
+        if sender.send(judged).is_err() || failed {
+            return;
+        }
+    }
+}
+
+fn judged(files: &dyn LogFiles, trust: &TrustHistory, size: u64, block: u64) -> Block {
+    let id = entries_tile(block, size)?;
+    let bytes = files.file(id)?;
+    let entries = read_entries(&bytes, id.width()).map_err(|error| format!("{id}: {error}"))?;
+    let places = id.first_leaf()..;
+    let judged = places.zip(entries);
+    Ok(judged
+        .map(|(place, entry)| judge(trust, entry, place))
+        .collect())
+}
+
+fn judge(trust: &TrustHistory, entry: &[u8], place: u64) -> Judged {
+    let what = match Leaf::parse(entry) {
+        Ok(Leaf::Statement(_)) => {
+            What::Event(Box::new(Prepared::logged(trust, entry, Some(place))))
+        }
+        Ok(Leaf::TrustRoot(document)) => What::TrustRoot(document.digest()),
+        Ok(Leaf::Record(record)) => What::Record(record),
+        Err(error) => What::Unreadable(error),
+    };
+    Judged {
+        hash: TreeHash::of_leaf(entry),
+        what,
+    }
+}
+
+fn entries_tile(block: u64, size: u64) -> Result<TileId, String> {
+    let left = size.saturating_sub(block * u64::from(TILE_WIDTH));
+    let width = u16::try_from(left.min(u64::from(TILE_WIDTH))).unwrap_or(TILE_WIDTH);
+    TileId::new(TileKind::Entries, block, width).map_err(|error| error.to_string())
+}
+
+/// How an incident is named in memory: 250,000 of them should cost little.
+fn name(incident: &IncidentId) -> [u8; 16] {
+    let digest = Sha256Digest::of(incident.as_str().as_bytes());
+    let mut name = [0; 16];
+    name.copy_from_slice(digest.as_bytes().first_chunk::<16>().unwrap_or(&[0; 16]));
+    name
+}

@@ -1,0 +1,212 @@
+//! A whole log as files: `checkpoint`, `tile/…` (C2SP tlog-tiles) and `root/<version>.json` in one folder.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{Request, VerifyError, checkpoint, pin, read};
+use crate::attest::dsse::MAX_ENVELOPE;
+use crate::attest::predicate::CheckpointRef;
+use crate::attest::text::shown;
+use crate::audit::{LogFiles, LogMemory, LogReport, log_policy, reference, trust_from, verify_log};
+use crate::log::{HashTile, MAX_BUNDLE, TILE_WIDTH, TileId, TileKind, read_entries, write_entries};
+
+/// More versions than an organisation makes.
+const MAX_ROOTS: usize = 1_000;
+/// The longest memory that is read, in bytes.
+const MAX_MEMORY: u64 = 1 << 30;
+
+/// What verification says about a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FolderReport {
+    /// What it says about the log.
+    #[serde(flatten)]
+    pub report: LogReport,
+    /// The checkpoint it is under.
+    pub checkpoint: CheckpointRef,
+}
+
+/// Verifies a folder.
+pub(super) fn verify(request: &Request) -> Result<FolderReport, VerifyError> {
+    let folder = &request.bundle;
+    let brought = roots(folder)?;
+    let brought = brought
+        .iter()
+        .map(|(name, bytes)| (name.clone(), bytes.as_slice()));
+    let failed = |cause| VerifyError::Bundle {
+        path: shown(&folder.display().to_string()),
+        cause,
+    };
+    let trust = trust_from(brought, &pin(&request.trust_root)?).map_err(failed)?;
+    let policy = log_policy(&trust).map_err(|reason| VerifyError::NoLogKey { reason })?;
+    let place = folder.join("checkpoint");
+    let refused = |path: &Path, reason: String| VerifyError::Untrusted {
+        path: shown(&path.display().to_string()),
+        reason,
+    };
+    let trusted = policy.verify(&checkpoint(&place)?);
+    let trusted = trusted.map_err(|error| refused(&place, error.to_string()))?;
+    let seen = match &request.checkpoint {
+        None => None,
+        Some(path) => {
+            let seen = policy.verify(&checkpoint(path)?);
+            Some(
+                seen.map_err(|error| refused(path, error.to_string()))?
+                    .head(),
+            )
+        }
+    };
+    let files = Files { folder };
+    let memory = request
+        .state
+        .as_deref()
+        .map(remembered)
+        .transpose()?
+        .flatten();
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let size = trusted.head().size();
+    let mut progress = Progress::new(size);
+    let (report, memory) = verify_log(
+        &files,
+        &trust,
+        trusted.head(),
+        seen,
+        memory,
+        workers,
+        &mut |done| progress.show(done),
+    );
+    progress.clear();
+    if let (Some(memory), Some(path)) = (memory, &request.state) {
+        remember(path, &memory)?;
+    }
+    Ok(FolderReport {
+        report,
+        checkpoint: reference(&trusted),
+    })
+}
+
+fn roots(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, VerifyError> {
+    let place = folder.join("root");
+    let failed = |cause| VerifyError::File {
+        what: "the trust roots in",
+        path: shown(&place.display().to_string()),
+        cause,
+    };
+    let mut roots = Vec::new();
+    for entry in std::fs::read_dir(&place).map_err(failed)?.take(MAX_ROOTS) {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let bytes = read(&entry.path(), "the trust root", MAX_ENVELOPE as u64)?;
+        roots.push((format!("root/{name}"), bytes));
+    }
+    Ok(roots)
+}
+
+/// What the auditor's own file says; nothing the first time.
+fn remembered(path: &Path) -> Result<Option<LogMemory>, VerifyError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let bytes = read(path, "what was verified before", MAX_MEMORY)?;
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|cause| VerifyError::Memory {
+            path: shown(&path.display().to_string()),
+            reason: cause.to_string(),
+        })
+}
+
+/// Whole or not at all.
+fn remember(path: &Path, memory: &LogMemory) -> Result<(), VerifyError> {
+    let failed = |cause| VerifyError::File {
+        what: "writing what was verified to",
+        path: shown(&path.display().to_string()),
+        cause,
+    };
+    let bytes = serde_json::to_vec(memory).map_err(|error| failed(error.into()))?;
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let mut file = std::fs::File::create(&beside).map_err(failed)?;
+    file.write_all(&bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(failed)?;
+    std::fs::rename(&beside, path).map_err(failed)
+}
+
+struct Files<'a> {
+    folder: &'a Path,
+}
+
+impl LogFiles for Files<'_> {
+    fn file(&self, tile: TileId) -> Result<Vec<u8>, String> {
+        let limit = match tile.kind() {
+            TileKind::Entries => MAX_BUNDLE as u64,
+            TileKind::Hashes { .. } => 32 * u64::from(TILE_WIDTH),
+        };
+        let place = |tile: TileId| self.folder.join(tile.to_string());
+        let own = place(tile);
+        if tile.is_full() || own.exists() {
+            return read(&own, "the log's file", limit).map_err(|error| error.to_string());
+        }
+        // A narrower file may be gone once the whole one is there, which begins with it.
+        let whole = TileId::new(tile.kind(), tile.index(), TILE_WIDTH)
+            .map_err(|error| error.to_string())?;
+        let bytes =
+            read(&place(whole), "the log's file", limit).map_err(|error| error.to_string())?;
+        let words = |error: &dyn std::fmt::Display| format!("{whole}: {error}");
+        let width = usize::from(tile.width());
+        match tile.kind() {
+            TileKind::Entries => {
+                let entries = read_entries(&bytes, TILE_WIDTH).map_err(|error| words(&error))?;
+                let first = entries.get(..width).unwrap_or(&entries);
+                write_entries(first).map_err(|error| words(&error))
+            }
+            TileKind::Hashes { .. } => {
+                HashTile::parse(whole, &bytes).map_err(|error| words(&error))?;
+                Ok(bytes.get(..32 * width).unwrap_or_default().to_vec())
+            }
+        }
+    }
+}
+
+/// A line on standard error while a person may be waiting there.
+struct Progress {
+    size: u64,
+    shown: Option<u64>,
+    visible: bool,
+}
+
+impl Progress {
+    fn new(size: u64) -> Self {
+        Self {
+            size,
+            shown: None,
+            visible: std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&mut self, done: u64) {
+        let hundredths = done
+            .saturating_mul(100)
+            .checked_div(self.size)
+            .unwrap_or(100);
+        if self.visible && self.shown != Some(hundredths) {
+            self.shown = Some(hundredths);
+            let filled = usize::try_from(hundredths / 4).unwrap_or(25);
+            let bar = format!("{}{}", "#".repeat(filled), ".".repeat(25 - filled.min(25)));
+            let line = format!(
+                "\rverifying [{bar}] {hundredths:3} % of {} leaves",
+                self.size
+            );
+            drop(std::io::stderr().write_all(line.as_bytes()));
+        }
+    }
+
+    fn clear(&self) {
+        if self.visible && self.shown.is_some() {
+            drop(std::io::stderr().write_all(b"\r\x1b[K"));
+        }
+    }
+}

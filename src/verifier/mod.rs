@@ -1,0 +1,231 @@
+//! Verifying what an auditor was given: files in, a verdict out. No database, no network, no clock, nothing written.
+//!
+//! `caretaker verify` and the small program `caretaker-verify` are both this.
+
+mod command;
+mod folder;
+mod report;
+
+pub use command::{Arguments, ArgumentsError, HELP};
+pub use folder::FolderReport;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::attest::chain::Verdict;
+use crate::attest::dsse::MAX_ENVELOPE;
+use crate::attest::text::shown;
+use crate::attest::{TrustRoot, TrustRootError};
+use crate::audit::{BundleError, BundleReport, MAX_BUNDLE, Pin, verify_bundle};
+use crate::change::Sha256Digest;
+use crate::log::{CheckpointError, MAX_NOTE, SignedCheckpoint};
+
+/// What to verify, and against what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// A bundle, or a folder with a whole log.
+    pub bundle: PathBuf,
+    /// A file with a trust root, or the SHA-256 of one.
+    pub trust_root: String,
+    /// A file with a checkpoint of the log that was seen before.
+    pub checkpoint: Option<PathBuf>,
+    /// Where the verifier keeps what it has verified of a whole log, so that the next time only what is new is. The one file
+    /// that is ever written.
+    pub state: Option<PathBuf>,
+}
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+pub enum VerifyError {
+    /// A file.
+    #[error("reading {what} {path}: {cause}")]
+    File {
+        /// What is in it.
+        what: &'static str,
+        /// Where.
+        path: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// Neither a digest nor a file with a trust root.
+    #[error("the trust root to pin, {path}: {cause}")]
+    TrustRoot {
+        /// Where.
+        path: String,
+        /// Why not.
+        cause: TrustRootError,
+    },
+    /// No checkpoint.
+    #[error("the checkpoint {path}: {cause}")]
+    Checkpoint {
+        /// Where.
+        path: String,
+        /// Why not.
+        cause: CheckpointError,
+    },
+    /// The trust root lists no key of the log.
+    #[error("the checkpoint cannot be judged: {reason}")]
+    NoLogKey {
+        /// Why not.
+        reason: String,
+    },
+    /// A checkpoint that is not this log's.
+    #[error("the checkpoint {path} does not count: {reason}")]
+    Untrusted {
+        /// Where.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// What was remembered is not readable.
+    #[error(
+        "{path} does not hold what was verified before ({reason}); move it away to verify everything anew"
+    )]
+    Memory {
+        /// Where.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// No bundle.
+    #[error("{path}: {cause}")]
+    Bundle {
+        /// Where.
+        path: String,
+        /// Why not.
+        cause: BundleError,
+    },
+}
+
+impl VerifyError {
+    /// What it means for what was to be verified: something that was damaged or made up is not merely unverifiable.
+    pub const fn verdict(&self) -> Verdict {
+        match self {
+            Self::Bundle {
+                cause:
+                    BundleError::Archive(_)
+                    | BundleError::TrustRoot { .. }
+                    | BundleError::TooManyRoots
+                    | BundleError::Misnamed { .. }
+                    | BundleError::Swapped { .. },
+                ..
+            }
+            | Self::Untrusted { .. } => Verdict::Invalid,
+            _ => Verdict::CannotVerify,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Verified {
+    /// Of one incident.
+    Bundle(Box<BundleReport>),
+    /// Of a whole log.
+    Folder(Box<FolderReport>),
+}
+
+impl Verified {
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Bundle(verified) => verified.report.verdict,
+            Self::Folder(verified) => verified.report.verdict,
+        }
+    }
+}
+
+/// Verifies.
+///
+/// # Errors
+/// A file cannot be read, or is not what it should be.
+pub fn verify(request: &Request) -> Result<Verified, VerifyError> {
+    if request.bundle.is_dir() {
+        return Ok(Verified::Folder(Box::new(folder::verify(request)?)));
+    }
+    let pin = pin(&request.trust_root)?;
+    let seen = request.checkpoint.as_deref().map(checkpoint).transpose()?;
+    let bytes = read(&request.bundle, "the bundle", MAX_BUNDLE as u64)?;
+    let verified = verify_bundle(&bytes, &pin, seen.as_ref());
+    let verified = verified.map_err(|cause| VerifyError::Bundle {
+        path: shown(&request.bundle.display().to_string()),
+        cause,
+    })?;
+    Ok(Verified::Bundle(Box::new(verified)))
+}
+
+/// Verifies and says what came of it: the text, or one JSON document; and the exit code, 0 valid, 1 invalid, 3 cannot tell.
+pub fn answer(request: &Request, json: bool) -> (String, u8) {
+    let verified = verify(request);
+    let verdict = match &verified {
+        Ok(verified) => verified.verdict(),
+        Err(error) => error.verdict(),
+    };
+    let text = if json {
+        report::document(&verified)
+    } else {
+        report::text(&verified)
+    };
+    let code = match verdict {
+        Verdict::Valid => 0,
+        Verdict::Invalid => 1,
+        Verdict::CannotVerify => 3,
+    };
+    (text, code)
+}
+
+/// A digest is a pin by itself; anything else names a file.
+fn pin(trust_root: &str) -> Result<Pin, VerifyError> {
+    let hexadecimal = trust_root.strip_prefix("sha256:").unwrap_or(trust_root);
+    if let Ok(digest) = hexadecimal.parse::<Sha256Digest>() {
+        return Ok(Pin::Digest(digest));
+    }
+    let path = Path::new(trust_root);
+    let bytes = read(path, "the trust root", MAX_ENVELOPE as u64)?;
+    let root = TrustRoot::parse_unpinned(&bytes);
+    let root = root.map_err(|cause| VerifyError::TrustRoot {
+        path: shown(trust_root),
+        cause,
+    })?;
+    Ok(Pin::Root(Box::new(root)))
+}
+
+fn checkpoint(path: &Path) -> Result<SignedCheckpoint, VerifyError> {
+    let bytes = read(path, "the checkpoint", MAX_NOTE as u64)?;
+    SignedCheckpoint::parse(&bytes).map_err(|cause| VerifyError::Checkpoint {
+        path: shown(&path.display().to_string()),
+        cause,
+    })
+}
+
+/// Reads an ordinary file of at most `limit` bytes.
+///
+/// # Errors
+/// It is not there, no ordinary file, or longer.
+pub fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, VerifyError> {
+    let failed = |cause| VerifyError::File {
+        what,
+        path: shown(&path.display().to_string()),
+        cause,
+    };
+    // Asked before opening: opening a pipe would wait for a writer.
+    let found = std::fs::metadata(path).map_err(failed)?;
+    if !found.is_file() {
+        return Err(failed(io::Error::other("it is not an ordinary file")));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        let problem = format!("it is longer than {limit} bytes");
+        return Err(failed(io::Error::other(problem)));
+    }
+    Ok(bytes)
+}
