@@ -247,6 +247,7 @@ impl FileSigner {
         let signed = Envelope::signed(IN_TOTO, bytes, self.keyid.clone(), signature);
         let envelope = signed.map_err(failed)?;
         // A fault while signing can give away the key; a signature that does not verify never leaves.
+        // Break it: leave this out; `keys::agent::whatever_else_answers_is_no_signature` fails.
         envelope.verify(IN_TOTO, &self.public).map_err(failed)?;
         Ok(envelope)
     }
@@ -257,6 +258,7 @@ impl FileSigner {
         let digest = Sha256Digest::of(bytes);
         let taken = self.memory.take(&block.incident, block.seq, digest);
         let found = taken.map_err(|error| SignError::Memory { role, error })?;
+        // Break it: leave this out; `keys::memory::another_statement_for_a_position_is_refused_after_a_restart` fails.
         if found != digest {
             return Err(SignError::Position {
                 role,
@@ -286,6 +288,7 @@ impl Signer for FileSigner {
         let refused = |error| SignError::Statement { role, error };
         let statement = Statement::parse(bytes).map_err(refused)?;
         // Role separation at the source: without this a key signs what another role has to say.
+        // Break it: leave this out; `keys::service::a_role_is_not_taken_for_another_at_either_end` fails.
         if statement.role() != role {
             return Err(SignError::Role {
                 role,

@@ -74,6 +74,11 @@ impl Keys {
             .map_or_else(|| home.join("keys"), |dir| folder.join(dir));
         let (mut secrets, mut signers) = (BTreeMap::new(), BTreeMap::new());
         for (key, role) in section.roles.named() {
+            if role.secret.is_none() && role.signer.is_none() {
+                let problem =
+                    format!("{key} names neither a secret nor a signer; give one, or remove it");
+                return Err(("keys.roles", problem));
+            }
             if let Some(secret) = role.secret {
                 secrets.insert(key, secret.resolved_against(folder));
             }

@@ -52,9 +52,14 @@ impl FileMemory {
     }
 
     fn failed(&self, doing: &str, cause: &io::Error) -> MemoryError {
+        let path = self.path.display();
+        let mend = if cause.kind() == io::ErrorKind::InvalidData {
+            "put its newest copy back; docs/keys.md says what to do where there is none"
+        } else {
+            "make the folder writable for this user, or mend the disk"
+        };
         MemoryError(format!(
-            "{doing} its memory of what it signed, {}: {cause}; without it nothing is signed. Make the folder writable for this user, or mend the disk",
-            self.path.display()
+            "{doing} its memory of what it signed, {path}: {cause}; without it nothing is signed; {mend}"
         ))
     }
 }
@@ -73,7 +78,7 @@ impl Memory for FileMemory {
         let taken = held.take(&self.path, incident, seq, digest);
         let unlocked = held.file.as_ref().map_or(Ok(()), File::unlock);
         // Break it: ignore this error; `keys::memory::what_cannot_be_remembered_is_not_signed` fails.
-        let digest = taken.map_err(|cause| self.failed("writing", &cause))?;
+        let digest = taken.map_err(|cause| self.failed("using", &cause))?;
         unlocked.map_err(|cause| self.failed("unlocking", &cause))?;
         Ok(digest)
     }
@@ -147,11 +152,11 @@ impl Held {
         let length = file.metadata()?.len();
         // Break it: leave this out; `keys::memory::who_runs_on_notices_that_the_memory_was_cut_or_exchanged` fails.
         if length < self.read {
-            return Err(io::Error::other("it was cut; restore it from a backup"));
+            return Err(untrue("it was cut"));
         }
         // Whatever were left unread would be cut off by the next line.
         if length - self.read > 2 * LONGEST {
-            return Err(io::Error::other("it is longer than such a file gets"));
+            return Err(untrue("it is longer than such a file gets"));
         }
         file.seek(SeekFrom::Start(self.read))?;
         let mut added = String::new();
@@ -160,21 +165,15 @@ impl Held {
             .split_inclusive('\n')
             .filter(|text| text.ends_with('\n'))
         {
-            let (incident, seq, digest, check) = parsed(&self.check, text).ok_or_else(|| {
-                io::Error::other(format!(
-                    "it is damaged at byte {}; restore it from a backup",
-                    self.read
-                ))
-            })?;
+            let (incident, seq, digest, check) = parsed(&self.check, text)
+                .ok_or_else(|| untrue(format!("it is damaged at byte {}", self.read)))?;
             self.read += text.len() as u64;
             self.check = check;
             self.remember(incident, seq, digest);
         }
         // Break it: leave this out; `keys::memory::who_runs_on_notices_that_the_memory_was_cut_or_exchanged` fails.
         if !self.holds_the_former() {
-            return Err(io::Error::other(
-                "another file without what was signed took its place; put the newer one back",
-            ));
+            return Err(untrue("a file without what was signed took its place"));
         }
         self.former.clear();
         Ok(())
@@ -214,6 +213,11 @@ impl Held {
     }
 }
 
+/// What stands in the file is not all that was written there.
+fn untrue(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
 /// `<incident> <seq> <digest> <check>` and the check, which is the beginning of the SHA-256 of the check before and of what stands
 /// before this one: against damage, not against who may write the file.
 fn line(before: &str, incident: &IncidentId, seq: u64, digest: Sha256Digest) -> (String, String) {
@@ -232,7 +236,7 @@ fn parsed(before: &str, text: &str) -> Option<(IncidentId, u64, Sha256Digest, St
     let mut words = said.split(' ');
     let (incident, seq, digest) = (words.next()?, words.next()?, words.next()?);
     let check = check(before, said);
-    // Break it: take any check; `keys::memory::a_line_that_was_cut_off_is_written_anew_and_a_damaged_one_stops_everything` fails.
+    // Break it: take any check; `keys::memory::a_line_that_is_missing_before_others_stops_everything` fails.
     if words.next().is_some() || check != found {
         return None;
     }

@@ -86,7 +86,7 @@ fn an_agent_signs_for_a_role_and_its_signatures_verify_as_any_other() {
     let now = SystemClock.now();
     // It is listed, and the agent does not have it yet.
     let refused = home.open_at(now).unwrap_err().to_string();
-    insta::assert_snapshot!(home.tidy(&refused), @"");
+    insta::assert_snapshot!(home.tidy(&refused), @"asking the agent at …/agent.sock for the executor's key: the agent holds 0 keys, and none that the trust root lists for this role; add it with ssh-add");
 
     agent.run("ssh-add", &["-q", "executor"], &home);
     std::fs::remove_file(home.file("executor.key")).unwrap();
@@ -103,7 +103,7 @@ fn an_agent_signs_for_a_role_and_its_signatures_verify_as_any_other() {
 
     agent.run("ssh-add", &["-q", "-D"], &home);
     let refused = signer.sign_after(&one, &[]).unwrap_err().to_string();
-    insta::assert_snapshot!(home.tidy(&refused), @"");
+    insta::assert_snapshot!(home.tidy(&refused), @"the executor signer cannot be reached: the agent at …/agent.sock: it refuses: the key is not in it, or it is locked");
 }
 
 /// The key of an agent that is not one.
@@ -206,7 +206,19 @@ fn whatever_else_answers_is_no_signature() {
         let refused = signer.sign_after(&one, &[]).unwrap_err();
         home.tidy(&refused.to_string())
     });
-    insta::assert_snapshot!(refusals.join("\n"), @"");
+    insta::assert_snapshot!(refusals.join("\n"), @r"
+    the executor signer fails: 0 of the keys allowed to sign this did, 1 are needed
+    the executor signer fails: 0 of the keys allowed to sign this did, 1 are needed
+    the executor signer cannot be reached: the agent at …/agent.sock: its answer is not that of an ssh-agent
+    the executor signer cannot be reached: the agent at …/agent.sock: its answer is not that of an ssh-agent
+    the executor signer cannot be reached: the agent at …/agent.sock: its answer is not that of an ssh-agent
+    the executor signer cannot be reached: the agent at …/agent.sock: its answer is not that of an ssh-agent
+    the executor signer cannot be reached: the agent at …/agent.sock: its answer is not that of an ssh-agent
+    the executor signer cannot be reached: the agent at …/agent.sock: it refuses: the key is not in it, or it is locked
+    the executor signer cannot be reached: the agent at …/agent.sock: it refuses: the key is not in it, or it is locked
+    the executor signer cannot be reached: the agent at …/agent.sock: its answer is said to have 4294967295 bytes, and at most 262144 are read
+    the executor signer cannot be reached: the agent at …/agent.sock: it hung up before its answer was whole
+    ");
     // The same bytes still may have the position.
     let envelope = signer.sign_after(&one, &[]).unwrap();
     authenticate(keyring.history(), &envelope).unwrap();
@@ -227,5 +239,13 @@ fn an_agent_that_lists_nonsense_or_other_keys_opens_nothing() {
     let mut answers = VecDeque::from(lists.clone());
     pretend(&socket, move |_| answers.pop_front().unwrap_or_default());
     let refusals = lists.map(|_| home.refusal());
-    insta::assert_snapshot!(refusals.join("\n"), @"");
+    insta::assert_snapshot!(refusals.join("\n"), @r"
+    asking the agent at …/agent.sock for the executor's key: the agent holds 0 keys, and none that the trust root lists for this role; add it with ssh-add
+    asking the agent at …/agent.sock for the executor's key: the agent holds 2 keys, and none that the trust root lists for this role; add it with ssh-add
+    asking the agent at …/agent.sock for the executor's key: its answer is not that of an ssh-agent
+    asking the agent at …/agent.sock for the executor's key: its answer is not that of an ssh-agent
+    asking the agent at …/agent.sock for the executor's key: its answer is not that of an ssh-agent
+    asking the agent at …/agent.sock for the executor's key: it refuses: the key is not in it, or it is locked
+    asking the agent at …/agent.sock for the executor's key: its answer is said to have 4294967295 bytes, and at most 262144 are read
+    ");
 }

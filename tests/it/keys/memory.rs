@@ -55,7 +55,7 @@ fn what_cannot_be_remembered_is_not_signed() {
     let home = Home::made("full disk");
     std::fs::write(home.folder.path().join("home/signed"), "in the way").unwrap();
     let refused = sign(&home.open().unwrap(), &drafted(&home.newest(), NOW, "one"));
-    insta::assert_snapshot!(home.tidy(&refused.unwrap_err().to_string()), @"");
+    insta::assert_snapshot!(home.tidy(&refused.unwrap_err().to_string()), @"the executor signer refuses: opening its memory of what it signed, …/home/signed/executor: File exists (os error 17); without it nothing is signed; make the folder writable for this user, or mend the disk");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_line_that_was_cut_off_is_written_anew_and_a_damaged_one_stops_everything() 
     let other = std::fs::read_to_string(memory(&home)).unwrap();
     std::fs::write(memory(&home), other.replace("inc-", "inc_")).unwrap();
     let refused = sign(&home.open().unwrap(), &one).unwrap_err().to_string();
-    insta::assert_snapshot!(home.tidy(&refused), @"");
+    insta::assert_snapshot!(home.tidy(&refused), @"the executor signer refuses: using its memory of what it signed, …/home/signed/executor: it is damaged at byte 0; without it nothing is signed; put its newest copy back; docs/keys.md says what to do where there is none");
 }
 
 #[test]
@@ -122,7 +122,10 @@ fn who_runs_on_notices_that_the_memory_was_cut_or_exchanged() {
     assert_eq!(exchanged[0], exchanged[1]);
     std::fs::remove_file(memory(&home)).unwrap();
     assert_eq!(refusal(), exchanged[0]);
-    insta::assert_snapshot!([cut, exchanged[0].clone()].join("\n"), @"");
+    insta::assert_snapshot!([cut, exchanged[0].clone()].join("\n"), @r"
+    the executor signer refuses: using its memory of what it signed, …/home/signed/executor: it was cut; without it nothing is signed; put its newest copy back; docs/keys.md says what to do where there is none
+    the executor signer refuses: using its memory of what it signed, …/home/signed/executor: a file without what was signed took its place; without it nothing is signed; put its newest copy back; docs/keys.md says what to do where there is none
+    ");
     exchange(&home, &newer);
     sign(&running, &second("second")).unwrap();
     let refused = sign(&running, &second("other")).unwrap_err();
@@ -174,6 +177,10 @@ fn what_does_not_continue_the_chain_is_not_signed() {
         signer.sign_after(&next, &broken),
     ]
     .map(|signed| home.tidy(&signed.unwrap_err().to_string()));
-    insta::assert_snapshot!(messages.join("\n"), @"");
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    the executor signer refuses: no verifier would count its signature on this statement (prev: expected [digest], found [digest])
+    the executor signer refuses: no verifier would count its signature on this statement (seq: expected 0, found 1)
+    the executor signer refuses: no verifier would count its signature on this statement (envelope: expected the stored form of an envelope, found event 0: reading an envelope: not the expected document: missing field `payload` at line 1 column 2)
+    ");
     signer.sign_after(&next, &stored).unwrap();
 }

@@ -202,7 +202,11 @@ fn a_secret_may_be_a_credential_of_the_systemd_unit() {
     )]);
     let outside = Configuration::load(None, &outside.environment()).unwrap_err();
     let messages = [open, bare.tidy(&missing), outside.to_string()];
-    insta::assert_snapshot!(messages.join("\n"), @"");
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    looking for the secret of the policy's key: file [credentials]/policy may be read by others (mode 0444); run: chmod 600 '[credentials]/policy'
+    making keys: looking for the secret of the policy's key: keys.roles.policy.secret names the credential policy, and systemd gave this process none; add LoadCredential=policy:… to the unit, or start it by systemd
+    environment variable CARETAKER_KEYS__ROLES__POLICY__SECRET: a secret is named as env:NAME, file:PATH or credential:NAME; it does not itself belong into the configuration
+    ");
 }
 
 #[test]

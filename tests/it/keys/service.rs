@@ -127,7 +127,7 @@ async fn a_worker_signs_through_a_process_that_alone_has_the_key() {
     );
     // Nor is a chain that does not verify.
     let broken = signer.sign_after(&one, &[b"{}".to_vec()]).unwrap_err();
-    insta::assert_snapshot!(apart.signer.tidy(&broken.to_string()), @"");
+    insta::assert_snapshot!(apart.signer.tidy(&broken.to_string()), @"the executor signer refuses: no verifier would count its signature on this statement (envelope: expected the stored form of an envelope, found event 0: reading an envelope: not the expected document: missing field `payload` at line 1 column 2)");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,7 +135,7 @@ async fn another_user_is_not_answered() {
     let apart = Apart::new(vec![user() + 1]);
     let refused = apart.worker.open().unwrap_err().to_string();
     let refused = apart.signer.tidy(&refused);
-    insta::assert_snapshot!(refused.replace(&user().to_string(), "[uid]"), @"");
+    insta::assert_snapshot!(refused.replace(&user().to_string(), "[uid]"), @"asking the executor's signer: the executor signer cannot be reached: …/signer.sock: user [uid] may not use this signer; name them with --allow-uid; see that `caretaker signer --role executor` runs there and lets this user in");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,7 +145,7 @@ async fn a_role_is_not_taken_for_another_at_either_end() {
     let wrong = place(Role::Executor, &apart.socket);
     apart.worker.variables.push(wrong);
     let refused = apart.worker.open().unwrap_err().to_string();
-    insta::assert_snapshot!(apart.signer.tidy(&refused), @"");
+    insta::assert_snapshot!(apart.signer.tidy(&refused), @"asking the executor's signer: the executor signer cannot be reached: …/signer.sock: the policy's signer answers there; see that `caretaker signer --role executor` runs there and lets this user in");
     // A worker that somebody took over asks the policy's signer for what the executor has to say, and the other way round.
     let trust = apart.signer.newest();
     let one = drafted(&trust, NOW, "one");
@@ -208,7 +208,7 @@ async fn who_asks_without_end_is_answered_so_often_only() {
 async fn without_a_signer_nothing_is_opened() {
     let apart = Apart::unanswered(Role::Executor);
     let refused = apart.worker.open().unwrap_err().to_string();
-    insta::assert_snapshot!(apart.signer.tidy(&refused), @"");
+    insta::assert_snapshot!(apart.signer.tidy(&refused), @"asking the executor's signer: the executor signer cannot be reached: …/signer.sock: No such file or directory (os error 2); see that `caretaker signer --role executor` runs there and lets this user in");
 }
 
 /// Somebody who took the socket's place hands out a signature of something else.

@@ -62,14 +62,17 @@ fn a_socket_of_somebody_else_or_in_use_is_left_alone() {
     let listener = UnixListener::bind(&socket).unwrap();
     refusals.push(refusal(&home, &socket));
     drop(listener);
-    insta::assert_snapshot!(refusals.join("\n"), @"");
+    insta::assert_snapshot!(refusals.join("\n"), @r"
+    caretaker: listening at …/executor.sock: there is something that is no socket; name another path
+    caretaker: listening at …/executor.sock: another process answers there already
+    ");
 
     // Only root can give a file away, and would be let replace it.
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::lchown(&socket, Some(12_345), None).unwrap();
         let refused = refusal(&home, &socket);
         assert!(socket.exists());
-        insta::assert_snapshot!(refused, @"");
+        insta::assert_snapshot!(refused, @"caretaker: listening at …/executor.sock: the socket there belongs to user 12345, and this is user [own]; see who left it there, or name another path");
     }
 }
 

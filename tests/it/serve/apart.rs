@@ -83,7 +83,6 @@ impl World {
     }
 }
 
-// Break it: let `signer::role_keys::open_signer` open the key here wherever the configuration says it is.
 #[tokio::test(flavor = "multi_thread")]
 async fn four_processes_sign_an_incident_to_its_merge_for_one_that_has_no_key() {
     let mut world = World::new(CODER).await;
