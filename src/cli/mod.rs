@@ -21,6 +21,7 @@ mod log;
 mod project;
 mod runtime;
 mod serve;
+mod signer;
 mod verify;
 mod witness;
 mod words;
@@ -76,6 +77,8 @@ enum Command {
     /// Show and verify signed ledgers.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
+    /// Sign for one role, and answer its worker at a Unix socket: so that the key is in no process that faces the network.
+    Signer(signer::SignerArguments),
     /// The organisation's log: checkpoints, proofs, and all of it as files.
     #[command(subcommand)]
     Log(log::LogCommand),
@@ -133,6 +136,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::App(command) => app::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
+        Command::Signer(arguments) => signer::run(&arguments, config),
         Command::Log(command) => log::run(&command, config),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Witness(command) => witness::run(&command),
@@ -149,6 +153,7 @@ fn start_logging(command: &Command) -> anyhow::Result<()> {
         Command::Serve
         | Command::Worker
         | Command::Web
+        | Command::Signer(_)
         | Command::Witness(witness::WitnessCommand::Run(_)) => LevelFilter::INFO,
         Command::Demo(_) => LevelFilter::WARN,
         _ => return Ok(()),

@@ -12,6 +12,7 @@ use super::anchor::Anchors;
 use super::app::AppSection;
 use super::database::DatabaseUrl;
 use super::health::{self, HealthAddresses, HealthCheck, HealthUrl};
+use super::keys::SignerPlace;
 use super::later::{Opaque, Security};
 use super::schedule::PollSchedule;
 use super::secret::SecretSource;
@@ -161,7 +162,10 @@ impl RolesSection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RoleSection {
-    pub(super) secret: SecretSource,
+    #[serde(default)]
+    pub(super) secret: Option<SecretSource>,
+    #[serde(default)]
+    pub(super) signer: Option<SignerPlace>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

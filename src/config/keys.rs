@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::document::KeysSection;
 use super::secret::SecretSource;
 use crate::attest::KeyUse;
@@ -17,12 +19,23 @@ pub struct KeySecret {
     pub generated: bool,
 }
 
+/// Where a role's key is used, if not in this process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SignerPlace {
+    /// `caretaker signer` answers at this Unix socket.
+    Socket(PathBuf),
+    /// An ssh-agent holds the key and answers at this one.
+    Agent(PathBuf),
+}
+
 /// Signing keys and their secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// The folder that holds the keys.
     pub dir: PathBuf,
     secrets: BTreeMap<KeyUse, SecretSource>,
+    signers: BTreeMap<KeyUse, SignerPlace>,
 }
 
 impl Keys {
@@ -40,6 +53,11 @@ impl Keys {
         }
     }
 
+    /// Who signs with a role's key; nobody but this process, where none is named.
+    pub fn signer(&self, key: KeyUse) -> Option<&SignerPlace> {
+        self.signers.get(&key)
+    }
+
     /// The configuration key that names a key's secret, for messages.
     pub fn configuration_key(key: KeyUse) -> String {
         format!("keys.roles.{key}.secret")
@@ -54,11 +72,29 @@ impl Keys {
         let dir = section
             .dir
             .map_or_else(|| home.join("keys"), |dir| folder.join(dir));
-        let mut secrets = BTreeMap::new();
+        let (mut secrets, mut signers) = (BTreeMap::new(), BTreeMap::new());
         for (key, role) in section.roles.named() {
-            secrets.insert(key, role.secret.resolved_against(folder));
+            if role.secret.is_none() && role.signer.is_none() {
+                let problem =
+                    format!("{key} names neither a secret nor a signer; give one, or remove it");
+                return Err(("keys.roles", problem));
+            }
+            if let Some(secret) = role.secret {
+                secrets.insert(key, secret.resolved_against(folder));
+            }
+            if let Some(signer) = role.signer {
+                if matches!(key, KeyUse::Root | KeyUse::Log) {
+                    let problem = format!("the {key} key is used in this process only");
+                    return Err(("keys.roles", problem));
+                }
+                signers.insert(key, signer.resolved_against(folder));
+            }
         }
-        let keys = Self { dir, secrets };
+        let keys = Self {
+            dir,
+            secrets,
+            signers,
+        };
         let mut owners: BTreeMap<SecretSource, KeyUse> = BTreeMap::new();
         for key in KeyUse::ALL {
             let source = keys.secret(key).source;
@@ -87,6 +123,15 @@ impl Keys {
                 ),
             )),
             None => Ok(()),
+        }
+    }
+}
+
+impl SignerPlace {
+    fn resolved_against(self, folder: &Path) -> Self {
+        match self {
+            Self::Socket(path) => Self::Socket(folder.join(path)),
+            Self::Agent(path) => Self::Agent(folder.join(path)),
         }
     }
 }

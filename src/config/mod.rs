@@ -38,7 +38,7 @@ pub use health::{
     HealthUrl, HealthUrlError, JsonExpectation, JsonPath, JsonPathError, Pattern, Period,
     PeriodError, Permission, Statuses, health_checks,
 };
-pub use keys::{KeySecret, Keys};
+pub use keys::{KeySecret, Keys, SignerPlace};
 pub use rules_file::{RulesFileError, read_rules, rules_from_yaml};
 pub use schedule::{PollSchedule, ScheduleError};
 pub use secret::{SecretError, SecretSource};

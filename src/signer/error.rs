@@ -4,7 +4,7 @@ use std::io;
 
 use super::CredentialError;
 use crate::attest::keys::FillError;
-use crate::attest::{KeyFileError, KeyId, KeyUse, TextError, TrustRootError};
+use crate::attest::{KeyFileError, KeyId, KeyUse, Role, SignError, TextError, TrustRootError};
 use crate::clock::Millis;
 use crate::config::SecretError;
 
@@ -160,6 +160,24 @@ pub enum KeyringError {
         path: String,
         /// Why.
         cause: KeyFileError,
+    },
+    /// The process that signs for a role does not answer as one.
+    #[error("asking the {role}'s signer: {cause}")]
+    Signer {
+        /// The role.
+        role: Role,
+        /// What is wrong.
+        cause: SignError,
+    },
+    /// The agent that holds a role's key.
+    #[error("asking the agent at {path} for the {role}'s key: {cause}")]
+    Agent {
+        /// The role.
+        role: Role,
+        /// Its socket.
+        path: String,
+        /// What is wrong.
+        cause: io::Error,
     },
     /// The key is of another organisation than the trust root.
     #[error(

@@ -1,14 +1,14 @@
 //! The open keys of an installation.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::fresh::Fresh;
+use super::role_keys::{InForce, from_file, open_signer};
 use super::role_signer::RoleSigner;
 use super::roles::PerRole;
-use super::sealed::{Sealed, check_listed, lists_a_log_key};
+use super::sealed::{Sealed, lists_a_log_key};
 use super::secret::shared;
-use super::{CreateError, CredentialSeal, KeyringError, places, trust_history};
+use super::{CreateError, CredentialSeal, KeyringError, trust_history};
 use crate::attest::keys::Fill;
 use crate::attest::{FileSigner, KeyUse, Role, SecretKey, Signer, TrustHistory, TrustRoot};
 use crate::clock::Millis;
@@ -19,12 +19,10 @@ use crate::id::OrganisationId;
 /// a signer remembers what it signed.
 #[derive(Debug)]
 pub struct Keyring {
-    signers: PerRole<RoleSigner>,
+    signers: PerRole<Box<dyn Signer>>,
     log: Option<SecretKey>,
-    history: Arc<TrustHistory>,
+    trust: InForce,
     organisation: OrganisationId,
-    /// Where a newer trust root would come to lie; nowhere for keys that are in memory only.
-    folder: Option<PathBuf>,
     credentials: CredentialSeal,
 }
 
@@ -43,24 +41,24 @@ impl Keyring {
         let trust = history.newest();
         trust.allow_acting(now).map_err(KeyringError::NotActing)?;
         let organisation = organisation(trust)?;
-        let sealed =
-            PerRole::each(|role| Sealed::find(role.into(), configuration, environment, trust))?;
+        // What another process or an agent signs with is not opened here.
+        let sealed = PerRole::each(|role| {
+            let here = configuration.keys.signer(role.into()).is_none();
+            here.then(|| Sealed::find(role.into(), configuration, environment, trust))
+                .transpose()
+        })?;
         let log = lists_a_log_key(trust)
             .then(|| Sealed::find(KeyUse::Log, configuration, environment, trust))
             .transpose()?;
-        let mut named: Vec<_> = Role::ALL
-            .into_iter()
-            .map(|role| (KeyUse::from(role), &sealed.of(role).secret))
-            .collect();
+        let of_role = |role: Role| Some((KeyUse::from(role), &sealed.of(role).as_ref()?.secret));
+        let mut named: Vec<_> = Role::ALL.into_iter().filter_map(of_role).collect();
         named.extend(log.as_ref().map(|log| (KeyUse::Log, &log.secret)));
         if let Some((first, second)) = shared(&named) {
             return Err(KeyringError::SharedSecret { first, second });
         }
-        let signers = PerRole::each(|role| {
-            let sealed = sealed.of(role);
-            let present = sealed.signer(role, trust, now)?;
-            let previous = sealed.previous(role, configuration);
-            Ok(RoleSigner::new(present, previous, Arc::clone(&history)))
+        let signers = PerRole::each(|role| match sealed.of(role) {
+            Some(sealed) => from_file(sealed, role, configuration, &history, now),
+            None => open_signer(role, configuration, environment, &history, now),
         })?;
         let log = log
             .map(|log| log.open(KeyUse::Log, trust, now))
@@ -69,9 +67,11 @@ impl Keyring {
         Ok(Self {
             signers,
             log,
-            history,
+            trust: InForce {
+                history,
+                folder: Some(configuration.keys.dir.clone()),
+            },
             organisation,
-            folder: Some(configuration.keys.dir.clone()),
             credentials,
         })
     }
@@ -88,20 +88,23 @@ impl Keyring {
         let fresh = Fresh::generate(organisation, now, fill)?;
         let history = Arc::new(TrustHistory::from(fresh.trust));
         Ok(Self {
-            signers: fresh.roles.map(|role, key| {
-                RoleSigner::new(FileSigner::new(role, key), None, Arc::clone(&history))
+            signers: fresh.roles.map(|role, key| -> Box<dyn Signer> {
+                let signer = FileSigner::new(role, key);
+                Box::new(RoleSigner::new(signer, None, Arc::clone(&history)))
             }),
             log: Some(fresh.log),
-            history,
+            trust: InForce {
+                history,
+                folder: None,
+            },
             organisation: fresh.organisation,
-            folder: None,
             credentials: CredentialSeal::new(*fresh.credentials),
         })
     }
 
     /// The signer of one role.
     pub fn signer(&self, role: Role) -> &dyn Signer {
-        self.signers.of(role)
+        self.signers.of(role).as_ref()
     }
 
     /// The key that signs the log's checkpoints: none where the trust root lists none, as those that were made before the log.
@@ -111,12 +114,12 @@ impl Keyring {
 
     /// The trust root in force.
     pub fn trust(&self) -> &TrustRoot {
-        self.history.newest()
+        self.trust.history.newest()
     }
 
     /// Every version of the trust root.
     pub fn history(&self) -> &TrustHistory {
-        &self.history
+        &self.trust.history
     }
 
     /// The organisation that the keys act for.
@@ -134,33 +137,14 @@ impl Keyring {
     /// # Errors
     /// The trust root has expired, a newer one is in place, or a key no longer counts.
     pub fn allow_acting(&self, now: Millis) -> Result<(), KeyringError> {
-        self.still_newest()?;
-        self.trust()
-            .allow_acting(now)
-            .map_err(KeyringError::NotActing)?;
+        self.trust.allow_acting(now)?;
         Role::ALL.into_iter().try_for_each(|role| {
             let public = self.signer(role).public_key();
-            check_listed(role.into(), public, self.trust(), now)
+            self.trust.check(role.into(), public, now)
         })?;
         self.log.as_ref().map_or(Ok(()), |key| {
-            check_listed(KeyUse::Log, &key.public(), self.trust(), now)
+            self.trust.check(KeyUse::Log, &key.public(), now)
         })
-    }
-
-    /// A version that somebody put in place says that what this one holds may have been revoked.
-    fn still_newest(&self) -> Result<(), KeyringError> {
-        let Some(folder) = &self.folder else {
-            return Ok(());
-        };
-        let held = self.trust().document().version;
-        let newer = places::trust_root_file(folder, held + 1);
-        let path = newer.display().to_string();
-        // Break it: answer `Ok(())`; `keys::succession::who_runs_on_stops_signing_when_a_new_version_is_in_place` fails.
-        match newer.try_exists() {
-            Ok(false) => Ok(()),
-            Ok(true) => Err(KeyringError::Superseded { held, path }),
-            Err(cause) => Err(KeyringError::Unreadable { path, cause }),
-        }
     }
 }
 

@@ -9,21 +9,29 @@
 //! - `credential.key`: 32 random bytes that seal the projects' credentials in the database, and from which approval links
 //!   follow; `credential.key.next` takes its place while it is rotated.
 //!
+//! `signed/<role>` in the installation's folder is what each signer remembers to have signed.
+//!
 //! Signing needs the four role keys and the log's, and never the root key, which may lie elsewhere.
 
+mod agent;
 mod checkpoint;
 mod create;
 mod credential;
 mod error;
+mod exchange;
 mod files;
 mod fresh;
 mod keyring;
+mod memory;
 mod places;
+mod role_keys;
 mod role_signer;
 mod roles;
 mod rotation;
 mod sealed;
 mod secret;
+mod service;
+mod socket;
 mod succession;
 mod trust;
 
@@ -32,13 +40,16 @@ pub use create::{Created, create, seal_root_key};
 pub use credential::{CredentialError, CredentialSeal, fingerprint};
 pub use error::{CreateError, KeyringError};
 pub use keyring::Keyring;
+pub use memory::FileMemory;
 pub use places::{
     credential_file, key_file, next_credential_file, next_key_file, previous_key_file,
     trust_root_file,
 };
+pub use role_keys::open_signer;
 pub use rotation::{Rotation, RotationError};
-pub use sealed::{key_file_in_use, open_log_key, open_signer, read_key_file};
+pub use sealed::{key_file_in_use, open_log_key, read_key_file};
 pub use secret::secret_bytes;
+pub use service::SigningService;
 pub use succession::{Passed, Point, Replaced, Succeeded, Succession, SuccessionError, Wish};
 pub use trust::trust_history;
 

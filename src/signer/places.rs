@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::attest::KeyUse;
+use crate::attest::{KeyUse, Role};
 
 const TRUST_ROOT: &str = "trust-root-";
 const TRUST_ROOT_END: &str = ".json";
@@ -20,6 +20,11 @@ pub fn next_key_file(directory: &Path, used: KeyUse) -> PathBuf {
 /// The role's key before, for statements that name the version before: `<use>.key.previous`.
 pub fn previous_key_file(directory: &Path, used: KeyUse) -> PathBuf {
     directory.join(format!("{used}.key.previous"))
+}
+
+/// What a role's signer has signed: `signed/<role>` in the installation's folder.
+pub(super) fn memory_file(home: &Path, role: Role) -> PathBuf {
+    home.join("signed").join(role.name())
 }
 
 /// A version of the trust root: `trust-root-<version>.json`.

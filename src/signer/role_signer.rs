@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::attest::chain::{Refusal, key_counts};
+use crate::attest::chain::{Refusal, continues, key_counts};
+use crate::attest::dsse::{IN_TOTO, pae};
+use crate::attest::export::Export;
 use crate::attest::{
     Envelope, FileSigner, KeyId, PublicKey, Role, SignError, Signer, Statement, TrustHistory,
 };
+use crate::change::Sha256Digest;
 
 /// Signs with the key that a verifier will ask for: the present one or, for a statement that was drafted under the trust root
 /// before it, the one before. What no verifier would count is not signed at all.
@@ -45,6 +48,25 @@ impl Signer for RoleSigner {
 
     fn keyid(&self) -> &KeyId {
         self.present.keyid()
+    }
+
+    fn sign_after(&self, bytes: &[u8], before: &[Vec<u8>]) -> Result<Envelope, SignError> {
+        let statement = Statement::parse(bytes).ok();
+        if let Some(event) = statement.as_ref().and_then(Statement::as_event) {
+            let digest = Sha256Digest::of(&pae(IN_TOTO, bytes));
+            // Break it: sign whatever comes; `keys::memory::what_does_not_continue_the_chain_is_not_signed` fails.
+            continues(&self.history, before, event, digest).map_err(|refusal| {
+                SignError::WouldNotCount {
+                    role: self.role(),
+                    reason: refusal.to_string(),
+                }
+            })?;
+        }
+        self.sign(bytes)
+    }
+
+    fn sign_export(&self, export: &Export) -> Result<Envelope, SignError> {
+        self.present.sign_export(export)
     }
 
     fn sign(&self, bytes: &[u8]) -> Result<Envelope, SignError> {

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::secret::Secret;
 use super::{KeyringError, files, places};
 use crate::attest::keys::KeyHeader;
+use crate::attest::signer::Memory;
 use crate::attest::trust_root::{SideKey, Validity};
 use crate::attest::{FileSigner, KeyFile, KeyId, KeyUse, PublicKey, Role, SecretKey, TrustRoot};
 use crate::clock::Millis;
@@ -13,20 +15,6 @@ use crate::config::{Configuration, Environment};
 
 /// More than the longest key file, in bytes.
 const KEY_FILE_BYTES: u64 = 4_096;
-
-/// Opens one role's key and checks it against the trust root in force, as [`super::Keyring::open`] does with each.
-///
-/// # Errors
-/// As [`super::Keyring::open`], for this role alone.
-pub fn open_signer(
-    role: Role,
-    configuration: &Configuration,
-    environment: &Environment,
-    trust: &TrustRoot,
-    now: Millis,
-) -> Result<FileSigner, KeyringError> {
-    Sealed::find(role.into(), configuration, environment, trust)?.signer(role, trust, now)
-}
 
 /// Opens the log's key and checks it against the trust root in force: none where that lists none.
 ///
@@ -125,14 +113,20 @@ impl Sealed {
         &self,
         role: Role,
         trust: &TrustRoot,
+        memory: Arc<dyn Memory>,
         now: Millis,
     ) -> Result<FileSigner, KeyringError> {
         let key = self.open(role.into(), trust, now)?;
-        Ok(FileSigner::new(role, key))
+        Ok(FileSigner::remembering(role, key, memory))
     }
 
     /// The role's key before, if it is kept and the same secret opens it. It signs only what names the version before.
-    pub(super) fn previous(&self, role: Role, configuration: &Configuration) -> Option<FileSigner> {
+    pub(super) fn previous(
+        &self,
+        role: Role,
+        configuration: &Configuration,
+        memory: Arc<dyn Memory>,
+    ) -> Option<FileSigner> {
         let used = KeyUse::from(role);
         let directory = &configuration.keys.dir;
         // While a rotation is interrupted, the key before has not moved aside yet.
@@ -143,7 +137,7 @@ impl Sealed {
         };
         let file = read_at(used, &path).ok()?;
         let key = file.open(used, self.secret.bytes()).ok()?;
-        Some(FileSigner::new(role, key))
+        Some(FileSigner::remembering(role, key, memory))
     }
 
     pub(super) fn open(

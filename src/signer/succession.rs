@@ -33,6 +33,8 @@ use crate::config::{Configuration, Environment};
 pub enum Wish {
     /// Another key in the place of the present one.
     Rotate(KeyUse),
+    /// A key that lies elsewhere, in an agent or with a signer of its own, in the place of a role's present one.
+    Adopt(KeyUse, PublicKey),
     /// A key of the log, where there is none.
     AddLog,
     /// The end of a key. The one in use is replaced with it.
@@ -309,7 +311,9 @@ impl<'c> Succession<'c> {
     /// A version by which the keys that lie here do not count is refused while the one before is still in force.
     fn usable(&self, trust: &TrustRoot) -> Result<(), SuccessionError> {
         let log = lists_a_log_key(trust).then_some(KeyUse::Log);
-        for used in Role::ALL.into_iter().map(KeyUse::from).chain(log) {
+        let here = |used: &KeyUse| self.configuration.keys.signer(*used).is_none();
+        let daily = Role::ALL.into_iter().map(KeyUse::from).filter(here);
+        for used in daily.chain(log) {
             let (_, file) = key_file_in_use(used, self.configuration, trust)?;
             let keyid = file.header().keyid.clone();
             let why = match validity(used, &keyid, trust) {

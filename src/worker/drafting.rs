@@ -1,5 +1,8 @@
 //! Drafting signed statements: positions, links between events, and the block that every event carries.
 
+use std::sync::Arc;
+
+use super::repository::on_disk;
 use super::work::{SIGNED, Work};
 use crate::attest::dsse::{IN_TOTO, pae};
 use crate::attest::predicate::{EventBlock, EvidenceBlock, Producer, Project};
@@ -86,20 +89,20 @@ pub(super) fn evidence_block(work: &Work<'_>, role: Role) -> Result<EvidenceBloc
     })
 }
 
-/// Signs an evidence document about `subjects`.
-pub(super) fn signed_evidence(
+/// Signs an evidence document about `subjects`; the signer may be another process.
+pub(super) async fn signed_evidence(
     work: &Work<'_>,
     subjects: Vec<Subject>,
     evidence: Evidence,
 ) -> Result<EvidenceDocument, StepError> {
     let statement = Statement::evidence(subjects, evidence).map_err(|error| undraftable(&error))?;
     let bytes = statement.draft().map_err(|error| undraftable(&error))?;
-    let envelope = work
-        .engine
-        .keys
-        .signer(statement.role())
-        .sign(&bytes)
-        .map_err(|error| unsigned(&error))?;
+    let (keys, role) = (Arc::clone(&work.engine.keys), statement.role());
+    let envelope = on_disk(move || {
+        let signed = keys.signer(role).sign(&bytes);
+        signed.map_err(|error| unsigned(&error))
+    });
+    let envelope = envelope.await?;
     let bytes = envelope
         .to_bytes()
         .map_err(|error| StepError::retry(std::time::Duration::from_secs(5), error))?;

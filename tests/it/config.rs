@@ -269,8 +269,8 @@ fn variables_override_keys_and_a_misspelt_one_is_an_error() {
     environment variable CARETAKER_SANDBOX__MODE: "jail" is not one of the words allowed here; known here: auto, bubblewrap, landlock, none
     environment variable CARETAKER_DATABASE: expected keys with values here, as in key: value
     environment variable CARETAKER_HEALTH: expected a list here, as in [a, b]
-    environment variable CARETAKER_KEYS__ROLES__POLICY__SECRT: unknown key "secrt"; did you mean secret? Known here: secret
-    environment variable CARETAKER_KEYS__ROLES__POLICY__SECRET: a secret is named as env:NAME or file:PATH; it does not itself belong into the configuration
+    environment variable CARETAKER_KEYS__ROLES__POLICY__SECRT: unknown key "secrt"; did you mean secret? Known here: secret, signer
+    environment variable CARETAKER_KEYS__ROLES__POLICY__SECRET: a secret is named as env:NAME, file:PATH or credential:NAME; it does not itself belong into the configuration
     "#);
 }
 
@@ -330,8 +330,8 @@ fn bad_values_are_errors_that_say_the_mend() {
     caretaker.yaml:1:17: this is not a database address; write sqlite://PATH, or postgres://USER@HOST/NAME
     caretaker.yaml:1:18: this is not a schedule; write six fields, seconds first, as in "*/30 * * * * *" for every thirty seconds
     caretaker.yaml:1:18: this schedule never comes; check its day and month
-    caretaker.yaml:1:33: a secret is named as env:NAME or file:PATH; it does not itself belong into the configuration
-    caretaker.yaml:1:24: the key "secret" is missing; add it
+    caretaker.yaml:1:33: a secret is named as env:NAME, file:PATH or credential:NAME; it does not itself belong into the configuration
+    caretaker.yaml: keys.roles: policy names neither a secret nor a signer; give one, or remove it
     caretaker.yaml:1:31: this value is not a whole number that fits here
     caretaker.yaml:1:31: this value is not a whole number that fits here
     caretaker.yaml:1:26: this value is not a yes-or-no; write true or false
@@ -361,6 +361,7 @@ fn keys_that_contradict_each_other_are_refused() {
         "agent: {adapter: scripted, command: [x]}",
         "agent: {command: [x]}",
         "keys: {roles: {policy: {secret: \"env:S\"}, approver: {secret: \"env:S\"}}}",
+        "keys: {roles: {log: {signer: {socket: log.sock}}}}",
         "approvals: {link_ttl_seconds: 0}",
         "approvals: {link_ttl_seconds: 2592001}",
     ]), @r"
@@ -370,6 +371,7 @@ fn keys_that_contradict_each_other_are_refused() {
     caretaker.yaml: agent.command: a program is named, but the adapter is not `command`; set agent.adapter: command, or remove it
     caretaker.yaml: agent.command: a program is named, but the adapter is not `command`; set agent.adapter: command, or remove it
     caretaker.yaml: keys.roles: policy and approver have the same secret (env:S); each needs one of its own
+    caretaker.yaml: keys.roles: the log key is used in this process only
     caretaker.yaml: approvals.link_ttl_seconds: 0 is not between 1 and 2592000 (thirty days)
     caretaker.yaml: approvals.link_ttl_seconds: 2592001 is not between 1 and 2592000 (thirty days)
     ");

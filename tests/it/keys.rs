@@ -1,10 +1,14 @@
 //! The keys of an installation: made, opened, refused, shown.
 
+mod agent;
 mod command;
 mod creating;
 mod credentials;
+mod memory;
 mod opening;
 mod rotation;
+mod service;
+mod sockets;
 mod succession;
 
 use std::os::unix::fs::PermissionsExt as _;

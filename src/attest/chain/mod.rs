@@ -13,7 +13,9 @@ pub use report::{ChainReport, EventReport, Failure, Head, Refusal, Rule, Verdict
 
 use super::digest::DigestRef;
 use super::predicate::Project;
+use super::statement::Event;
 use super::trust_root::TrustHistory;
+use crate::change::Sha256Digest;
 use crate::id::IncidentId;
 
 pub use walk::Prepared;
@@ -51,6 +53,30 @@ pub struct Expectation {
     pub project: Option<Project>,
     /// Number of events and digest of the last one.
     pub head: Option<Head>,
+}
+
+/// Whether a statement that is not signed yet continues a chain: its envelopes verify, and it is the event that may follow. `digest` is
+/// how others will name it. What a signer asks before it signs.
+///
+/// # Errors
+/// The first thing that does not hold.
+pub fn continues<B: AsRef<[u8]>>(
+    trust: &TrustHistory,
+    envelopes: &[B],
+    event: &Event,
+    digest: Sha256Digest,
+) -> Result<(), Refusal> {
+    let block = event.block();
+    let expected = Expectation {
+        incident: Some(block.incident.clone()),
+        project: Some(block.project.clone()),
+        head: None,
+    };
+    let mut walk = Walk::new(&expected);
+    for envelope in envelopes {
+        walk.take(Prepared::of(trust, envelope.as_ref()));
+    }
+    walk.may_follow(event, digest)
 }
 
 /// A chain that is verified as its events come, in memory that does not grow with its length.

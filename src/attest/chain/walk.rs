@@ -131,6 +131,21 @@ impl<'a> Walk<'a> {
         self.position += 1;
     }
 
+    /// Whether an event may be the next one, after envelopes that hold.
+    pub(super) fn may_follow(mut self, event: &Event, digest: Sha256Digest) -> Result<(), Refusal> {
+        if let Some(failure) = self.report.failures.first() {
+            let found = format!("event {}: {}", failure.seq, failure.found);
+            return Err(Refusal::invalid(
+                failure.rule,
+                failure.expected.as_str(),
+                found,
+            ));
+        }
+        let mut refusals = self.check_block(event.block());
+        refusals.extend(self.story.take(digest, event));
+        refusals.into_iter().next().map_or(Ok(()), Err)
+    }
+
     /// The worst verdict on an event since the last call, and what does not hold. The reports on single events are forgotten, so that a chain of any length costs
     /// the same memory.
     pub(super) fn drain(&mut self) -> (Verdict, Vec<Failure>) {

@@ -349,13 +349,19 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Signs `payload` with one key.
-    pub(crate) fn sign(
+    /// An envelope with a signature that was made of [`pae`], wherever that was.
+    pub(crate) fn signed(
         payload_type: &str,
         payload: &[u8],
-        key: &SecretKey,
+        keyid: KeyId,
+        signature: [u8; 64],
     ) -> Result<Self, EnvelopeError> {
-        Self::from_document(SignedDocument::sign(payload_type, payload, &[key])?)
+        let mut document = PartlySigned::new(payload_type, payload)?.into_document();
+        document.signatures.push(Signature {
+            keyid,
+            bytes: signature,
+        });
+        Self::from_document(document)
     }
 
     /// Reads the one stored serialisation of an envelope with exactly one signature.

@@ -60,6 +60,11 @@ impl PartlySigned {
         self.0.signatures.iter().map(super::Signature::keyid)
     }
 
+    /// The document, for who signs it otherwise.
+    pub(super) fn into_document(self) -> SignedDocument {
+        self.0
+    }
+
     /// The document so far.
     pub(crate) const fn document(&self) -> &SignedDocument {
         &self.0

@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::Finding;
-use crate::attest::{KeyUse, Role, TrustRoot};
+use crate::attest::{KeyUse, Role, TrustHistory, TrustRoot};
 use crate::clock::Millis;
 use crate::config::{Configuration, Environment, SecretSource};
 use crate::signer::{self, CredentialSeal, Keyring, KeyringError, USES};
@@ -18,14 +19,14 @@ pub(super) fn look(
     now: Millis,
 ) -> Vec<Finding> {
     let history = match signer::trust_history(configuration) {
-        Ok(history) => history,
+        Ok(history) => Arc::new(history),
         Err(error) => return vec![Finding::failed("trust root", error.to_string())],
     };
     let trust = history.newest();
     let mut findings = vec![trust_root(trust, now)];
     match Keyring::open(configuration, environment, now) {
         Ok(keyring) => findings.extend(open(&keyring)),
-        Err(error) => findings.extend(each(configuration, environment, trust, now, &error)),
+        Err(error) => findings.extend(each(configuration, environment, &history, now, &error)),
     }
     findings.extend(modes(configuration));
     findings.extend(secrets_beside_keys(configuration));
@@ -82,13 +83,16 @@ fn trust_root(trust: &TrustRoot, now: Millis) -> Finding {
 fn each(
     configuration: &Configuration,
     environment: &Environment,
-    trust: &TrustRoot,
+    history: &Arc<TrustHistory>,
     now: Millis,
     first: &KeyringError,
 ) -> Vec<Finding> {
+    let trust = history.newest();
     let mut faults: Vec<String> = Role::ALL
         .into_iter()
-        .filter_map(|role| signer::open_signer(role, configuration, environment, trust, now).err())
+        .filter_map(|role| {
+            signer::open_signer(role, configuration, environment, history, now).err()
+        })
         .chain(signer::open_log_key(configuration, environment, trust, now).err())
         .chain(CredentialSeal::read(configuration).err())
         .map(|error| error.to_string())
@@ -137,6 +141,7 @@ fn secrets_beside_keys(configuration: &Configuration) -> Option<Finding> {
     let beside: Vec<&str> = USES
         .into_iter()
         .filter(|used| *used != KeyUse::Root && lies_beside(configuration, *used))
+        .filter(|used| configuration.keys.signer(*used).is_none())
         // Installations made before the log have none.
         .filter(|used| *used != KeyUse::Log || signer::key_file(directory, *used).exists())
         .map(KeyUse::name)
@@ -156,7 +161,7 @@ fn secrets_beside_keys(configuration: &Configuration) -> Option<Finding> {
 fn lies_beside(configuration: &Configuration, used: KeyUse) -> bool {
     match configuration.keys.secret(used).source {
         SecretSource::File(path) => path.starts_with(&configuration.keys.dir),
-        SecretSource::Environment(_) => false,
+        SecretSource::Environment(_) | SecretSource::Credential(_) => false,
     }
 }
 

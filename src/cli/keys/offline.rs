@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::super::installation::Installation;
 use super::super::{Verdict, print};
-use super::succeed::{Revocation, Whose, keyid};
+use super::succeed::{Revocation, Whose, keyid, public};
 use super::{read_file, write_file};
 use crate::attest::trust_root::{Progress, Proposal};
 use crate::attest::{KeyFile, KeyId, KeyUse, PublicKey, Role, SecretKey, TrustRootDocument};
@@ -81,10 +81,6 @@ pub(in crate::cli) struct NewRootArguments {
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
-}
-
-fn public(text: &str) -> Result<PublicKey, String> {
-    PublicKey::try_from(text.to_owned()).map_err(|error| error.to_string())
 }
 
 impl ProposeArguments {

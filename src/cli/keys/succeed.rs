@@ -4,13 +4,15 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::super::installation::Installation;
 use super::super::{Verdict, print};
 use super::{read_file, trust_root_json, trust_root_text};
-use crate::attest::{KeyId, KeyUse, Text};
+use crate::attest::{KeyId, KeyUse, PublicKey, Role, Text};
 use crate::clock::{Clock as _, Millis, SystemClock};
 use crate::signer::{Succeeded, Succession, Wish, system_randomness};
 
@@ -49,6 +51,10 @@ impl Whose {
 pub(in crate::cli) struct RotateArguments {
     /// Whose key.
     whose: Whose,
+    /// A role's new key that lies elsewhere, in an agent or with a signer of its own: its public key as ssh-add -L prints it, or in
+    /// base64. Nothing is made here then.
+    #[arg(long, value_name = "KEY", value_parser = public)]
+    public: Option<PublicKey>,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -133,6 +139,21 @@ pub(super) fn keyid(text: &str) -> Result<KeyId, String> {
     KeyId::parse(text).map_err(|error| error.to_string())
 }
 
+/// A public key: 32 bytes in base64, or the line of an OpenSSH public key.
+pub(super) fn public(text: &str) -> Result<PublicKey, String> {
+    let mut words = text.split_whitespace();
+    let (Some("ssh-ed25519"), Some(blob)) = (words.next(), words.next()) else {
+        return PublicKey::try_from(text.to_owned()).map_err(|error| error.to_string());
+    };
+    // RFC 8709: the name and the key, each with its length before it.
+    let decoded = STANDARD.decode(blob).unwrap_or_default();
+    let key = decoded
+        .strip_prefix(b"\0\0\0\x0bssh-ed25519\0\0\0\x20")
+        .and_then(|key| key.try_into().ok())
+        .ok_or("not the public key of an Ed25519 key")?;
+    PublicKey::from_bytes(key).map_err(|error| error.to_string())
+}
+
 fn moment(text: &str) -> Result<Millis, String> {
     let parsed: Result<jiff::Timestamp, _> = text.parse();
     parsed
@@ -144,7 +165,17 @@ pub(super) fn rotate(
     installation: &Installation,
     arguments: &RotateArguments,
 ) -> anyhow::Result<Verdict> {
-    let wish = Wish::Rotate(arguments.whose.key_use());
+    let used = arguments.whose.key_use();
+    let wish = match &arguments.public {
+        None => Wish::Rotate(used),
+        Some(public) => {
+            anyhow::ensure!(
+                Role::parse(used.name()).is_some(),
+                "rotating the {used}'s key: --public is for the keys of roles; this one is kept here"
+            );
+            Wish::Adopt(used, public.clone())
+        }
+    };
     perform(installation, &wish, SystemClock.now(), arguments.json)
 }
 

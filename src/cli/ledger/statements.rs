@@ -3,6 +3,7 @@
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -13,7 +14,7 @@ use super::super::runtime::block_on;
 use super::super::{Verdict, complain, print};
 use super::{outcome, read};
 use crate::attest::chain::Verdict as Validity;
-use crate::attest::{Export, FileSigner, Signer as _, exports};
+use crate::attest::{Export, exports};
 use crate::clock::{Clock as _, SystemClock};
 use crate::id::IncidentId;
 use crate::signer::{open_signer, trust_history};
@@ -80,12 +81,12 @@ fn document(
     if unsigned {
         return Ok(export.statement().to_vec());
     }
-    let trust = trust_history(&installation.configuration)?;
-    let signer: FileSigner = open_signer(
+    let history = Arc::new(trust_history(&installation.configuration)?);
+    let signer = open_signer(
         export.role(),
         &installation.configuration,
         &installation.environment,
-        trust.newest(),
+        &history,
         SystemClock.now(),
     )
     .context(

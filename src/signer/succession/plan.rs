@@ -58,6 +58,7 @@ impl Succession<'_> {
                     return refused("the log has a key already; `caretaker keys rotate log` puts another in its place".to_owned());
                 }
                 Wish::Rotate(used) => replaced.push(*used),
+                Wish::Adopt(used, public) => changes.push(Change::Key(*used, public.clone())),
                 Wish::AddLog => replaced.push(KeyUse::Log),
                 Wish::Revoke {
                     keyid,

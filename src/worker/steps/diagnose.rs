@@ -28,7 +28,7 @@ pub(super) async fn diagnose(work: Work<'_>) -> Stepped {
     let diagnosis = diagnosis.map_err(|error| no_answer(&error))?;
     work.engine.passed("diagnosis").await;
     let inputs = inputs(&task, &reading, &tree_id.to_string());
-    let (signed, whole) = signed_manifest(&work, &inputs)?;
+    let (signed, whole) = signed_manifest(&work, &inputs).await?;
     let description = coder.describe();
     let fact = DiagnosisFact {
         cause: diagnosis.cause,
@@ -150,7 +150,7 @@ fn inputs(task: &CoderTask, reading: &Reading, tree: &str) -> Vec<Input> {
 }
 
 /// The signed manifest and the whole list that it names by digest.
-fn signed_manifest(
+async fn signed_manifest(
     work: &Work<'_>,
     inputs: &[Input],
 ) -> Result<(EvidenceDocument, EvidenceDocument), StepError> {
@@ -175,7 +175,8 @@ fn signed_manifest(
         digest: std::collections::BTreeMap::from([("gitCommit".to_owned(), commit)]),
     };
     let evidence = Evidence::ContextManifest(Box::new(document));
-    Ok((signed_evidence(work, vec![subject], evidence)?, whole))
+    let signed = signed_evidence(work, vec![subject], evidence).await?;
+    Ok((signed, whole))
 }
 
 fn item(input: &Input) -> Result<ContextItem, StepError> {

@@ -10,7 +10,7 @@ use crate::incident::{EvidenceDocument, StepError};
 use crate::workspace::red_green::TestEvidence;
 
 /// The signed test result of a run, and the whole record of the run that it names by digest.
-pub(super) fn test_result(
+pub(super) async fn test_result(
     work: &Work<'_>,
     run: &TestEvidence,
 ) -> Result<(EvidenceDocument, EvidenceDocument), StepError> {
@@ -39,6 +39,7 @@ pub(super) fn test_result(
         name: "tree".to_owned(),
         digest: BTreeMap::from([("gitTree".to_owned(), run.tree.to_string())]),
     };
-    let signed = signed_evidence(work, vec![tree], Evidence::TestResult(Box::new(result)))?;
+    let evidence = Evidence::TestResult(Box::new(result));
+    let signed = signed_evidence(work, vec![tree], evidence).await?;
     Ok((signed, whole))
 }

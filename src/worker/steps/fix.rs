@@ -212,7 +212,7 @@ async fn recorded(
     let mut evidence: Vec<EvidenceDocument> = Vec::new();
     let mut tests = Vec::new();
     for run in [&proof.red, &proof.green, &proof.base_on_fix] {
-        let (signed, whole) = test_result(work, run)?;
+        let (signed, whole) = test_result(work, run).await?;
         tests.push(signed.digest());
         evidence.extend([whole, signed]);
     }

@@ -24,7 +24,7 @@ pub(super) async fn reproduce(work: Work<'_>) -> Stepped {
     let mut runs = Runs::default();
     for _ in 0..=work.rules.document().reruns.count() {
         match run_once(work, &clone, &toolchain).await? {
-            Ok(run) => runs.add(&work, run)?,
+            Ok(run) => runs.add(&work, run).await?,
             // Nothing else was different: what cannot be run again does not unsay the failure.
             Err(_) if !runs.statuses.is_empty() => break,
             Err(reason) => return Ok(unrunnable(reason)),
@@ -66,8 +66,8 @@ struct Runs {
 }
 
 impl Runs {
-    fn add(&mut self, work: &Work<'_>, run: TestEvidence) -> Result<(), StepError> {
-        let (signed, whole) = test_result(work, &run)?;
+    async fn add(&mut self, work: &Work<'_>, run: TestEvidence) -> Result<(), StepError> {
+        let (signed, whole) = test_result(work, &run).await?;
         self.statuses.push(run.status);
         self.signed.push(signed.digest());
         self.documents.extend([whole, signed]);

@@ -88,8 +88,13 @@ fn a_secret_written_into_the_configuration_itself_is_refused_and_not_repeated() 
         "file:",
         "ENV:X",
         "env:A=hunter2",
+        "credential:",
+        "credential:a/hunter2",
+        "credential:..",
     ] {
         let error = text.parse::<SecretSource>().unwrap_err();
-        assert!(error.contains("env:NAME or file:PATH") && !error.contains("hunter2"));
+        assert!(
+            error.contains("env:NAME, file:PATH or credential:NAME") && !error.contains("hunter2")
+        );
     }
 }

@@ -35,7 +35,10 @@ fn the_secret_is_named_by_its_place_and_none_is_needed() {
 #[test]
 fn a_secret_in_the_configuration_itself_is_refused_and_not_repeated() {
     let refused = load("github: {webhook_secret: hunter2}").unwrap_err();
-    assert!(refused.contains("env:NAME or file:PATH"), "{refused}");
+    assert!(
+        refused.contains("env:NAME, file:PATH or credential:NAME"),
+        "{refused}"
+    );
     assert!(!refused.contains("hunter2"), "{refused}");
 }
 

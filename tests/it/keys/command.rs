@@ -9,7 +9,7 @@ use caretaker::signer::{self, TRUST_ROOT_SECONDS};
 use super::{Home, bytes_of, set_mode};
 
 /// Runs the command in this home alone.
-fn caretaker(home: &Home, arguments: &[&str]) -> Output {
+pub(super) fn caretaker(home: &Home, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_caretaker"))
         .args(arguments)
         .current_dir(home.folder.path())

@@ -2,6 +2,7 @@
 
 use caretaker::attest::{KeyFileError, KeyUse, Role};
 use caretaker::change::Sha256Digest;
+use caretaker::config::Configuration;
 use caretaker::id::OrganisationId;
 use caretaker::signer::{self, KeyringError, TRUST_ROOT_SECONDS, open_signer, trust_history};
 
@@ -15,7 +16,7 @@ fn refusal_of(home: &Home, role: Role) -> KeyringError {
         role,
         &configuration,
         &home.environment(),
-        history.newest(),
+        &std::sync::Arc::new(history),
         NOW,
     )
     .unwrap_err()
@@ -177,6 +178,35 @@ fn whatever_lies_in_a_files_place_there_is_an_answer() {
         std::fs::create_dir(home.file(name)).unwrap();
         assert!(home.open().is_err(), "a folder as {name}");
     }
+}
+
+#[test]
+fn a_secret_may_be_a_credential_of_the_systemd_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    let policy = ("CARETAKER_KEYS__ROLES__POLICY__SECRET", "credential:policy");
+    std::fs::write(folder.path().join("policy"), "correct horse battery\n").unwrap();
+    // As systemd makes it where it lets the service in by an access list.
+    set_mode(&folder.path().join("policy"), 0o440);
+    let home = Home::with(&[policy, ("CREDENTIALS_DIRECTORY", &path)]);
+    home.create("systemd").unwrap();
+    assert!(!home.file("policy.secret").exists());
+    home.open().unwrap();
+    set_mode(&folder.path().join("policy"), 0o444);
+    let open = home.refusal().replace(&path, "[credentials]");
+    let bare = Home::with(&[policy]);
+    let missing = bare.create("no unit").unwrap_err().to_string();
+    let outside = Home::with(&[(
+        "CARETAKER_KEYS__ROLES__POLICY__SECRET",
+        "credential:../policy",
+    )]);
+    let outside = Configuration::load(None, &outside.environment()).unwrap_err();
+    let messages = [open, bare.tidy(&missing), outside.to_string()];
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    looking for the secret of the policy's key: file [credentials]/policy may be read by others (mode 0444); run: chmod 600 '[credentials]/policy'
+    making keys: looking for the secret of the policy's key: keys.roles.policy.secret names the credential policy, and systemd gave this process none; add LoadCredential=policy:… to the unit, or start it by systemd
+    environment variable CARETAKER_KEYS__ROLES__POLICY__SECRET: a secret is named as env:NAME, file:PATH or credential:NAME; it does not itself belong into the configuration
+    ");
 }
 
 #[test]

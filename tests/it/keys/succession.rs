@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use caretaker::attest::predicate::{EventBlock, Gap, Producer, Project};
 use caretaker::attest::trust_root::OVERLAP_SECONDS;
 use caretaker::attest::{
-    Event, KeyId, KeyUse, Label, List, Role, SignError, Statement, Text, TrustRoot, authenticate,
+    Envelope, Event, KeyId, KeyUse, Label, List, Role, SignError, Statement, Text, TrustRoot,
+    authenticate,
 };
 use caretaker::change::Sha256Digest;
 use caretaker::clock::Millis;
@@ -21,7 +22,7 @@ use super::{Home, NOW};
 const LATER: Millis = NOW.plus_seconds(24 * 60 * 60);
 
 impl Home {
-    fn perform(&self, wish: &Wish, now: Millis) -> Result<Succeeded, SuccessionError> {
+    pub(super) fn perform(&self, wish: &Wish, now: Millis) -> Result<Succeeded, SuccessionError> {
         self.perform_until(wish, now, None)
     }
 
@@ -44,7 +45,7 @@ impl Home {
         succession.perform(wishes, &mut system_randomness, &passed)
     }
 
-    fn newest(&self) -> TrustRoot {
+    pub(super) fn newest(&self) -> TrustRoot {
         trust_history(&self.configuration())
             .unwrap()
             .newest()
@@ -88,14 +89,25 @@ fn revoke(keyid: &KeyId, compromised_since: Option<Millis>) -> Wish {
 }
 
 /// A statement of the executor as it is drafted: under the trust root in force, at a moment.
-fn drafted(trust: &TrustRoot, occurred_at: Millis, detail: &str) -> Vec<u8> {
+pub(super) fn drafted(trust: &TrustRoot, occurred_at: Millis, detail: &str) -> Vec<u8> {
+    drafted_at(trust, occurred_at, detail, 0, None)
+}
+
+/// The same at a place of the chain.
+pub(super) fn drafted_at(
+    trust: &TrustRoot,
+    occurred_at: Millis,
+    detail: &str,
+    seq: u64,
+    prev: Option<Sha256Digest>,
+) -> Vec<u8> {
     let text = |text: &str| Text::new(text).unwrap();
     let gap = Gap {
         event: EventBlock {
-            id: EventId::new(occurred_at, [1; 10]),
+            id: EventId::new(occurred_at, [u8::try_from(seq).unwrap() + 1; 10]),
             incident: IncidentId::new(NOW, [2; 10]),
-            seq: 0,
-            prev: None,
+            seq,
+            prev: prev.map(Into::into),
             project: Project {
                 uri: text("https://github.example/octo/widget"),
                 repository_id: Label::new("7").unwrap(),
@@ -183,11 +195,16 @@ fn whatever_is_interrupted_the_keys_open_and_the_next_command_ends_it() {
             // What was drafted before and what is drafted now: both are signed by a key that counts.
             let first = keyring.history().versions().next().unwrap().clone();
             let trust = keyring.trust();
+            let mut chain: Vec<Vec<u8>> = Vec::new();
             for (root, moment) in [(&first, NOW), (trust, LATER.plus_millis(1))] {
-                let draft = drafted(root, moment, "lost");
+                let before = chain.last().map(|stored| Envelope::parse(stored).unwrap());
+                let seq = chain.len() as u64;
+                let draft = drafted_at(root, moment, "lost", seq, before.map(|it| it.digest()));
                 let fresh = home.open_at(LATER).unwrap();
-                let signed = fresh.signer(Role::Executor).sign(&draft).unwrap();
+                let signer = fresh.signer(Role::Executor);
+                let signed = signer.sign_after(&draft, &chain).unwrap();
                 authenticate(fresh.history(), &signed).unwrap();
+                chain.push(signed.to_bytes().unwrap());
             }
             let later = LATER.plus_millis(1);
             let again = home.perform(&wish, later).unwrap();
@@ -230,14 +247,16 @@ fn what_was_drafted_before_a_rotation_is_signed_by_the_key_it_names() {
     assert_eq!(signed.keyid(), &before);
     authenticate(keyring.history(), &signed).unwrap();
     // Under the new version, and under the old one after the overlap, the key before says nothing.
-    let fresh = drafted(&home.newest(), LATER, "other");
+    let prev = Some(signed.digest());
+    let fresh = drafted_at(&home.newest(), LATER, "other", 1, prev);
     let other = home.open_at(LATER).unwrap();
     assert_eq!(
         other.signer(Role::Executor).sign(&fresh).unwrap().keyid(),
         signer.keyid()
     );
     let first = keyring.history().versions().next().unwrap();
-    let late = drafted(first, LATER.plus_seconds(OVERLAP_SECONDS), "late");
+    let late = LATER.plus_seconds(OVERLAP_SECONDS);
+    let late = drafted_at(first, late, "late", 1, prev);
     let refused = keyring.signer(Role::Executor).sign(&late).unwrap_err();
     assert!(
         matches!(refused, SignError::WouldNotCount { .. }),
