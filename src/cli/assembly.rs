@@ -1,13 +1,12 @@
 //! Putting the parts together as the configuration says.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use async_trait::async_trait;
 use secrecy::ExposeSecret as _;
 
+use super::connectors::GithubConnectors;
 use super::hosting::Hosting;
 use super::installation::Installation;
 use crate::agent::{Coder, CommandCoder, ScriptedCoder};
@@ -15,21 +14,18 @@ use crate::anchor::Anchor;
 use crate::anchor::timestamp::{self, Roots, Timestamp};
 use crate::anchor::witness::{self, Witness};
 use crate::attest::TrustHistory;
-use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adapter, Configuration, Notifier, SandboxMode};
-use crate::connector::Connector;
 use crate::hook::HookKey;
-use crate::id::{OrganisationId, ProjectId};
+use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
-use crate::onboard::draft_digest;
 use crate::probe::{AddressRules, HttpProbe, Probe, SystemLookup};
 use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
-use crate::store::{Project, Store};
+use crate::store::Store;
 use crate::watch::health::{HealthWatch, SelfCheck};
 use crate::web::Webhooks;
-use crate::worker::{Anchoring, Connectors, Engine, Settings, ShownTo, Time, Tools};
+use crate::worker::{Anchoring, Engine, Settings, ShownTo, Time, Tools};
 use crate::workspace::Identity;
 
 /// How long one call to the provider may take.
@@ -228,54 +224,4 @@ pub(super) fn health(
         Arc::new(reach),
         system_randomness,
     ))
-}
-
-/// The connector of each project, with the draft and the sealed credential that it was made from: a project that is another in any
-/// way gets another.
-type Made = BTreeMap<ProjectId, ((Sha256Digest, Sha256Digest), Arc<dyn Connector>)>;
-
-/// Makes GitHub connectors from stored credentials.
-pub(super) struct GithubConnectors {
-    hosting: Hosting,
-    store: Store,
-    keys: Arc<Keyring>,
-    made: Mutex<Made>,
-}
-
-impl GithubConnectors {
-    pub(super) fn new(hosting: Hosting, store: &Store, keys: &Arc<Keyring>) -> Self {
-        Self {
-            hosting,
-            store: store.clone(),
-            keys: Arc::clone(keys),
-            made: Mutex::default(),
-        }
-    }
-}
-
-#[async_trait]
-impl Connectors for GithubConnectors {
-    async fn of(&self, project: &Project) -> Result<Arc<dyn Connector>, String> {
-        let sealed = self.store.credential(&project.id).await;
-        let sealed = sealed.map_err(|error| error.to_string())?.ok_or_else(|| {
-            format!(
-                "project {} has no stored credential; register it again",
-                project.id
-            )
-        })?;
-        // Computed from the row as it is now, whatever digest stands there: rules and owner count only as they were confirmed.
-        let draft = draft_digest(project);
-        let from = (draft, Sha256Digest::of(&sealed));
-        let lock = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, made)) = lock().get(&project.id)
-            && *known == from
-        {
-            return Ok(Arc::clone(made));
-        }
-        let credential = self.keys.credentials().open(&project.id, &draft, &sealed);
-        let credential = credential.map_err(|error| error.to_string())?;
-        let connector = self.hosting.connector_of(project, credential)?;
-        lock().insert(project.id.clone(), (from, Arc::clone(&connector)));
-        Ok(connector)
-    }
 }

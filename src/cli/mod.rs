@@ -7,6 +7,7 @@ mod approval;
 mod arguments;
 mod assembly;
 mod change;
+mod connectors;
 mod demo;
 mod doctor;
 mod files;

@@ -12,6 +12,7 @@ use super::hosting::Hosting;
 use super::installation::Installation;
 use super::runtime::{block_on, stop_on_signal};
 use super::{Verdict, print};
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::Configuration;
 use crate::id::OrganisationId;
 use crate::onboard::app::Recorder;
@@ -78,6 +79,12 @@ async fn start(
     installation: &Installation,
 ) -> anyhow::Result<()> {
     let configuration = &installation.configuration;
+    // Break it: leave this out; no project is then ever looked at, and nothing says so
+    // (`serve::bad_input::a_schedule_that_has_passed_ends_the_start_with_the_mend`).
+    if let Some(schedule) = &configuration.poll.schedule {
+        let comes = schedule.comes_after(SystemClock.now());
+        comes.context("reading poll.schedule")?;
+    }
     let keys = assembly::open_keys(installation)?;
     let mut public_url = configured_url(configuration);
     let listen_port = configuration.server.listen.0.port();

@@ -176,6 +176,15 @@ pub struct WorkflowView {
     pub state: String,
 }
 
+/// The workflows of the repository.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorkflowList {
+    /// Those that can be judged.
+    pub workflows: Vec<WorkflowView>,
+    /// Those that cannot, each in words; at most ten.
+    pub left_out: Vec<String>,
+}
+
 /// How a watched repository can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -251,6 +260,9 @@ pub struct Usage {
     pub paused_until: Option<Millis>,
     /// Why, in words.
     pub paused_for: Option<String>,
+    /// Whose limits these are: a name for the credential, which is none and does not tell it.
+    #[serde(skip)]
+    pub credential: Option<String>,
 }
 
 /// What the provider says of a credential.
@@ -359,7 +371,7 @@ pub trait Connector: Send + Sync {
     /// One run, as it is now.
     async fn run(&self, run: u64) -> Result<RunView, ConnectorError>;
     /// Every workflow.
-    async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError>;
+    async fn workflows(&self) -> Result<WorkflowList, ConnectorError>;
     /// A file on a branch, at most `cap` bytes of it; none when it is not there.
     async fn file(
         &self,

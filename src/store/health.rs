@@ -142,6 +142,7 @@ impl Store {
         most: usize,
     ) -> Result<Vec<HealthClaim>, StoreError> {
         const DOING: &str = "claiming health checks";
+        // Break it: leave the question out (`store::watched::while_nothing_is_due_nobody_waits_for_the_lock`).
         let mut work = self.reading(DOING).await?;
         let due = sqlx::query(ANY_HEALTH_DUE).bind(now.0);
         if work.optional(due).await?.is_none() {

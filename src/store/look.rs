@@ -142,6 +142,8 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Look>, StoreError> {
         const DOING: &str = "taking projects to look at";
+        // Break it: leave the question out; whoever looks for work then waits for whoever writes
+        // (`store::watched::while_nothing_is_due_nobody_waits_for_the_lock`).
         let mut work = self.reading(DOING).await?;
         let due = sqlx::query(ANY_DUE)
             .bind(owner)
@@ -185,6 +187,7 @@ impl Store {
     /// A look under way goes on: nobody else takes the project over for another minute. False when somebody has already.
     pub async fn keep_look(&self, look: &Look, now: Millis) -> Result<bool, StoreError> {
         let mut work = self.writing("going on with a look").await?;
+        // Break it: leave this out (`watch::leases::a_look_that_takes_its_time_keeps_its_project_and_is_shown`).
         let keep = sqlx::query(KEEP_LOOK)
             .bind(now.plus_seconds(LOOK_SECONDS).0)
             .bind(look.project.id.as_str())

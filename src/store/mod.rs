@@ -95,6 +95,7 @@ impl Store {
     /// It cannot be reached, or not be locked for writing.
     pub async fn ready(&self) -> Result<(), StoreError> {
         const DOING: &str = "asking whether the database can be written";
+        // Break it: only read (`store::opening::a_database_that_can_only_be_read_is_not_ready`).
         let work = self.writing(DOING).await?;
         let ended = work.transaction.rollback().await;
         ended.map_err(|error| self.translated(DOING, &error))

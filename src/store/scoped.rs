@@ -62,6 +62,8 @@ statements! {
     PROJECT_EVENTS = "SELECT kind, detail, at FROM audit_event WHERE organisation = $1 AND project = $2 AND incident IS NULL \
         ORDER BY number DESC LIMIT $3";
     /// How watching its projects goes, of those that were looked at.
+    // Break it: leave `w.looked_at IS NOT NULL` out; a project that waits for its first look is then said to be fine
+    // (`commands::projects::a_project_that_was_never_looked_at_says_so`).
     WATCH_STATES = "SELECT w.project, w.next_at, w.looked_at, w.answered_at, w.condition, w.since, w.detail, w.mend, w.lag, \
         w.requests, w.unchanged, w.counted_from, w.budget FROM project_watch w JOIN project p ON p.id = w.project \
         WHERE p.organisation = $1 AND w.looked_at IS NOT NULL ORDER BY w.project";

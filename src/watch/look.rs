@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use self::telling::LimitsTold;
 use self::telling::tell;
 use super::memory::Memory;
 use super::pace::{Allowance, Shown, next_look};
@@ -27,8 +28,8 @@ use crate::worker::{Connectors, Time};
 const REPOSITORY_EVERY: i64 = 10 * 60 * 1000;
 /// How often its workflows are looked at, in milliseconds.
 const WORKFLOWS_EVERY: i64 = 15 * 60 * 1000;
-/// How often a look that goes on says so.
-const KEEP_EVERY: Duration = Duration::from_secs(20);
+/// How often a look that goes on says so, unless another pace is asked for.
+pub(super) const KEEP_EVERY: Duration = Duration::from_secs(20);
 /// How many looks in a row may fail for the moment before that is shown.
 const PATIENCE: u32 = 3;
 
@@ -40,6 +41,9 @@ pub(super) struct Means {
     pub(super) random: fn(&mut [u8]) -> Result<(), FillError>,
     pub(super) poll: Poll,
     pub(super) time: Time,
+    /// How often a look that goes on says so.
+    pub(super) keep_every: Duration,
+    pub(super) limits_told: Arc<LimitsTold>,
 }
 
 impl Means {
@@ -145,14 +149,15 @@ pub(super) async fn look(
     };
     let usage = usage();
     // Break it: count all requests; a worker that merges meanwhile then spends the allowance of the watch
-    // (`connector::limits::what_is_asked_for_a_merge_is_not_counted_as_watching`).
+    // (`watch::leases::what_a_worker_asks_meanwhile_is_not_counted_as_watching`).
     let requests = usage.watching.saturating_sub(before.watching);
     let now = means.now().await.unwrap_or(began);
     let allowance = watched.allowance.get_or_insert(Allowance::full(now));
     allowance.spend(&means.poll, requests, now);
     let allowed_at = allowance.ready_at(&means.poll);
     let (standing, until) = settled(&look, &mut watched, outcome);
-    let told = (&standing, until);
+    let credential = usage.credential.as_deref();
+    let told = (&standing, until, credential.unwrap_or(project.id.as_str()));
     tell(&means, &look, &mut watched, told, report.as_ref(), now).await;
     let own: Option<PollSchedule> = project
         .schedule
@@ -199,7 +204,7 @@ pub(super) async fn look(
 async fn keeping<T>(means: &Means, look: &Look, seen: impl Future<Output = T>) -> T {
     let keep = async {
         loop {
-            tokio::time::sleep(KEEP_EVERY).await;
+            tokio::time::sleep(means.keep_every).await;
             let kept = match means.now().await {
                 Ok(now) => means.store.keep_look(look, now).await,
                 Err(error) => Err(error),
@@ -209,6 +214,8 @@ async fn keeping<T>(means: &Means, look: &Look, seen: impl Future<Output = T>) -
             }
         }
     };
+    // Break it: only await what is seen; another process takes a project over whose look takes longer than a minute
+    // (`watch::leases::a_long_look_says_again_and_again_that_it_goes_on`).
     tokio::select! {
         seen = seen => seen,
         () = keep => std::future::pending().await,
@@ -279,11 +286,17 @@ async fn seen(
     let unanswered = polled.unanswered.clone();
     // Break it: report it at the end only; what the runs said of themselves is then never told
     // (`watch::conditions::what_the_runs_said_is_told_though_the_workflows_do_not_answer`).
-    *report = Some(polled);
+    let report = report.insert(polled);
     if due(watched.workflows_at, WORKFLOWS_EVERY) {
-        silence::look(means, project, watched, connector, &base, now)
-            .await
-            .map_err(|error| of_watch(project, &error))?;
+        let mut odd = Vec::new();
+        let place = (connector, base.as_str());
+        let looked = silence::look(means, project, watched, place, now, &mut odd).await;
+        // Break it: leave it to the log; nobody then learns that a workflow's silence is not watched
+        // (`watch::silence::a_workflow_that_cannot_be_numbered_is_said_once`).
+        odd.retain(|words| watched.memory.is_news(words));
+        let remark = |words: &String| format!("{words}; whether it falls silent is not watched");
+        report.remarks.extend(odd.iter().map(remark));
+        looked.map_err(|error| of_watch(project, &error))?;
         watched.workflows_at = Some(now);
     }
     unanswered.map_or(Ok(()), |error| Err(trouble(project, &error)))
@@ -323,6 +336,8 @@ async fn runs(
         Ok(report) => return Ok(report),
         Err(error) => error,
     };
+    // Break it: leave this out; whoever lacks a permission is then told that the repository is gone
+    // (`watch::conditions::a_repository_whose_runs_are_hidden_is_not_said_to_be_gone`).
     if let WatchError::Provider { source, .. } = &error
         && matches!(source, ConnectorError::Absent { .. })
     {

@@ -26,7 +26,7 @@ pub struct Memory {
     pub(super) log_readings: BTreeMap<(u64, u64), u32>,
     /// Attempts of runs that wait for a person, and of which that was said.
     pub(super) held: BTreeSet<(u64, u64)>,
-    /// Runs that cannot be judged, in words, of which that was said.
+    /// Runs and workflows that cannot be judged, in words, of which that was said.
     pub(super) left_out: BTreeSet<String>,
     /// When all pages were read last.
     pub(super) swept_at: Option<Millis>,
@@ -41,6 +41,13 @@ impl Memory {
     /// Whether something runs or is not understood yet, so that the next poll should be soon.
     pub fn is_busy(&self) -> bool {
         !self.running.is_empty() || !self.unread.is_empty()
+    }
+
+    /// Whether it is not yet said, of what is in these words, that it cannot be judged.
+    pub(super) fn is_news(&mut self, words: &str) -> bool {
+        // Break it: answer true; the same workflow is then told every quarter of an hour
+        // (`watch::silence::a_workflow_that_cannot_be_numbered_is_said_once`).
+        self.left_out.insert(words.to_owned())
     }
 
     /// Whether this first page is one of which everything is written down, with nothing left over from before.

@@ -7,7 +7,7 @@ mod writing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::odd::{has_no_branch, is_running};
+use self::odd::{begun, has_no_branch, is_running, name};
 use super::classify::{Reading, classify, counts, depends_on_jobs, of_unknown_status, unreadable};
 use super::memory::Memory;
 use super::plan::{Entry, Plan, Verdict};
@@ -234,11 +234,10 @@ impl Round<'_> {
             }
             return false;
         }
+        let was_seen = seen.contains(&(run.id, run.attempt));
         if run.event == "schedule"
-            && let Some(at) = run.started_at
+            && let Some(at) = begun(run, was_seen, self.now)
         {
-            // A moment that is still to come would hide for ever that no run comes any more.
-            let at = at.min(self.now);
             let newest = self.report.scheduled.entry(run.workflow_id).or_insert(at);
             *newest = (*newest).max(at);
         }
@@ -246,7 +245,6 @@ impl Round<'_> {
             self.running.insert(run.id);
             return false;
         }
-        let was_seen = seen.contains(&(run.id, run.attempt));
         // Pages shift while they are read, and a provider may say a run twice.
         found.insert(run.id, (run.clone(), was_seen));
         was_seen
@@ -285,6 +283,8 @@ impl Round<'_> {
                 Err(error @ ConnectorError::Refused { .. }) => {
                     self.beyond.remove(number);
                     // The page that it is on may have said so.
+                    // Break it: say it all the same
+                    // (`watch::odd_runs::a_running_run_that_turns_odd_on_its_page_is_said_once_and_holds_nothing_back`).
                     let named = format!("run {number}: ");
                     if !self.left_out.iter().any(|words| words.starts_with(&named)) {
                         self.say(&format!(
@@ -450,14 +450,7 @@ impl Round<'_> {
 /// before the clock was moved back.
 pub(super) fn is_due(at: Millis, every: i64, now: Millis) -> bool {
     let passed = now.0.saturating_sub(at.0);
+    // Break it: leave the second half out
+    // (`watch::conditions::what_is_asked_now_and_then_is_asked_although_the_clock_was_moved_back`).
     passed >= every || passed < 0
-}
-
-/// A run in words.
-fn name(run: &RunView) -> String {
-    let workflow = run.workflow.as_deref().unwrap_or("without a name");
-    format!(
-        "run {} (attempt {}) of workflow {workflow}",
-        run.id, run.attempt
-    )
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::look::{Finished, Means, Watched, look};
+use super::look::{Finished, KEEP_EVERY, LimitsTold, Means, Watched, look};
 use super::poll::PollReport;
 use crate::attest::keys::FillError;
 use crate::clock::Millis;
@@ -79,6 +79,8 @@ impl Watch {
                 random,
                 poll,
                 time: Time::Database,
+                keep_every: KEEP_EVERY,
+                limits_told: Arc::new(LimitsTold::default()),
             }),
             owner,
             projects: BTreeMap::new(),
@@ -92,6 +94,17 @@ impl Watch {
     pub fn by(mut self, time: Time) -> Self {
         let means = Means {
             time,
+            ..(*self.means).clone()
+        };
+        self.means = Arc::new(means);
+        self
+    }
+
+    /// The same watch, in which a look that goes on says so this often, that no other process takes its project over.
+    #[must_use]
+    pub fn keeping_every(mut self, pause: Duration) -> Self {
+        let means = Means {
+            keep_every: pause,
             ..(*self.means).clone()
         };
         self.means = Arc::new(means);

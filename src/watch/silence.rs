@@ -15,14 +15,14 @@ const FILE_BYTES: usize = 256 * 1024;
 /// The scope under which silence is kept: a scheduled run ends it.
 const SCOPE: &str = "schedule";
 
-/// Looks at every workflow of a project.
+/// Looks at every workflow of a project. What cannot be judged is given back in words, whatever else comes of it.
 pub(super) async fn look(
     means: &Means,
     project: &Project,
     watched: &Watched,
-    connector: &dyn Connector,
-    base: &str,
+    (connector, base): (&dyn Connector, &str),
     now: Millis,
+    left_out: &mut Vec<String>,
 ) -> Result<(), WatchError> {
     let provider = |source: ConnectorError| WatchError::Provider {
         project: project.id.clone(),
@@ -33,7 +33,10 @@ pub(super) async fn look(
         source,
     };
     let views = match connector.workflows().await {
-        Ok(views) => views,
+        Ok(list) => {
+            left_out.extend(list.left_out);
+            list.workflows
+        }
         // A repository without workflows.
         Err(ConnectorError::Absent { .. }) => return Ok(()),
         Err(error) => return Err(provider(error)),

@@ -3,6 +3,7 @@
 mod as_app;
 mod command;
 mod credential;
+mod doctor;
 mod removal;
 mod renaming;
 mod stand_in;

@@ -14,6 +14,7 @@ use super::super::installation::Installation;
 use super::Finding;
 use crate::attest::text::shown;
 use crate::clock::{Clock as _, Millis, SystemClock};
+use crate::config::PollSchedule;
 use crate::connector::{Access, Condition, ConnectorError};
 use crate::id::ProjectId;
 use crate::onboard::{access_notes, draft_digest, replacing};
@@ -21,6 +22,8 @@ use crate::signer::CredentialSeal;
 use crate::store::{Project, ProjectState, Store, WatchState};
 
 /// How many projects the provider is asked about side by side.
+// Break it: 1; a hundred projects at a slow provider then take minutes, and most are not asked about
+// (`onboard::doctor::projects_are_asked_about_side_by_side_and_shown_in_their_order`).
 const AT_ONCE: usize = 8;
 /// How long asking about all of them may take.
 const ALL_WITHIN: Duration = Duration::from_mins(1);
@@ -145,6 +148,7 @@ async fn one(means: &Means, project: &Project, state: Option<&WatchState>) -> Bl
     block
         .checks
         .extend(state.and_then(|state| ahead(state, means.now)));
+    block.checks.extend(passed(project, means.now));
     block.checks.extend(state.and_then(condition));
     if let Some(reason) = &project.frozen {
         let found = format!(
@@ -251,10 +255,25 @@ fn ahead(state: &WatchState, now: Millis) -> Option<Finding> {
     let looked = state
         .looked_at
         .filter(|at| *at > now.plus_seconds(AHEAD_SECONDS))?;
+    // Break it: say nothing (`commands::doctor::a_look_that_is_still_to_come_is_said_to_be_the_clocks_fault`).
     let found = format!(
         "its last look, at {looked}, is still to come: the database's clock was moved back. It is looked at again by itself while `caretaker serve` runs; keep the clock by a time service"
     );
     Some(Finding::warning("clock", found))
+}
+
+/// A schedule of its own that does not come any more, so that it is never looked at again.
+fn passed(project: &Project, now: Millis) -> Option<Finding> {
+    let schedule: PollSchedule = project.schedule.as_deref()?.parse().ok()?;
+    // Break it: say nothing; a project whose schedule has an end is then watched no more, without a word
+    // (`commands::doctor::a_schedule_that_has_passed_is_said`).
+    let error = schedule.comes_after(now).err()?;
+    let found = format!(
+        "it is not looked at any more: {error} (its schedule is {}); remove it and register it again with another: caretaker project remove {}",
+        shown(&schedule.to_string()),
+        project.id
+    );
+    Some(Finding::failed("schedule", found))
 }
 
 /// How the repository can be reached, as the watch found it, unless that is fine.

@@ -12,7 +12,21 @@ pub(super) fn configuration(configuration: &Configuration) -> Vec<Finding> {
         || "no file, everything is at its default".to_owned(),
         |file| file.display().to_string(),
     );
-    vec![Finding::ok("configuration", read), home(configuration)]
+    let mut findings = vec![Finding::ok("configuration", read), home(configuration)];
+    findings.extend(schedule(configuration, SystemClock.now()));
+    findings
+}
+
+/// A schedule that does not come any more, so that nothing is looked at.
+fn schedule(configuration: &Configuration, now: Millis) -> Option<Finding> {
+    let passed = configuration
+        .poll
+        .schedule
+        .as_ref()?
+        .comes_after(now)
+        .err()?;
+    let found = format!("poll.schedule: {passed}; until then no project is looked at by it");
+    Some(Finding::failed("schedule", found))
 }
 
 fn home(configuration: &Configuration) -> Finding {

@@ -38,8 +38,7 @@ pub(super) async fn read(
             state: states
                 .iter()
                 .position(|state| state.project == project.id)
-                .map(|place| states.swap_remove(place))
-                .filter(was_looked_at),
+                .map(|place| states.swap_remove(place)),
             project,
         })
         .collect())
@@ -55,17 +54,9 @@ pub(super) async fn record(
     let states = scoped.watch_states().await?;
     let state = states.into_iter().find(|state| state.project == *id);
     Ok(Record {
-        watching: Watching {
-            project,
-            state: state.filter(was_looked_at),
-        },
+        watching: Watching { project, state },
         events: scoped.project_events(id, EVENTS).await?,
     })
-}
-
-/// One that only waits for its first look says nothing of the project yet.
-fn was_looked_at(state: &WatchState) -> bool {
-    state.looked_at.or(state.since).is_some()
 }
 
 /// Requests of the present hour, and how many of them were answered with "not modified".

@@ -268,6 +268,7 @@ pub(super) fn page(address: Option<String>) -> Option<String> {
 
 /// A word or a name of the provider's as it is kept: not longer than `limit` bytes.
 pub(super) fn bounded(mut text: String, limit: usize) -> String {
+    // Break it: keep it whole (`connector::odd::words_of_the_provider_are_kept_no_longer_than_they_can_be`).
     if text.len() > limit {
         text.truncate(text.floor_char_boundary(limit));
         text.push('…');

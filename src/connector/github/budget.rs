@@ -24,6 +24,9 @@ const HOUR: i64 = 60 * MINUTE;
 const UNSTATED_WAIT: i64 = 60;
 /// The longest wait that is not asked for by the provider, in seconds.
 const LONGEST_UNSTATED_WAIT: i64 = 60 * 60;
+/// How far the clock must be behind what it has shown before to have been moved back, in milliseconds: requests that are weighed at
+/// the same time may come in any order.
+const MOVED_BACK: i64 = 1_000;
 
 /// What a request costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,6 +164,12 @@ impl Window {
         }
     }
 
+    fn move_back(&mut self, by: i64) {
+        for (at, _) in &mut self.spent {
+            *at = at.plus_millis(-by);
+        }
+    }
+
     fn give_back(&mut self, booked_at: Millis, amount: u32) {
         let booked = self.spent.iter_mut().rev().find(|(at, _)| *at == booked_at);
         if let Some((_, spent)) = booked {
@@ -192,6 +201,8 @@ pub struct Budget {
     strikes: u32,
     /// Requests whose answers are not known yet.
     under_way: u64,
+    /// The latest moment that the clock has shown since it was last moved back.
+    latest: Millis,
 }
 
 impl Default for Budget {
@@ -204,6 +215,7 @@ impl Default for Budget {
             pause: None,
             strikes: 0,
             under_way: 0,
+            latest: Millis(i64::MIN),
         }
     }
 }
@@ -211,6 +223,7 @@ impl Default for Budget {
 impl Budget {
     /// Whether a request may be sent now; if so, it is booked.
     pub fn admit(&mut self, now: Millis, task: Use, cost: Cost) -> Admission {
+        self.follow(now);
         self.points.forget(now);
         self.content_in_minute.forget(now);
         self.content_in_hour.forget(now);
@@ -244,6 +257,7 @@ impl Budget {
     /// Takes an answer in. When it is a limit, the wait that it makes is given back.
     pub fn answered(&mut self, now: Millis, ticket: Ticket, heard: &Heard) -> Option<Wait> {
         self.under_way = self.under_way.saturating_sub(1);
+        self.follow(now);
         if heard.unchanged {
             self.points.give_back(ticket.booked_at, ticket.cost.points);
             if let Some(hour) = &mut self.hour {
@@ -267,7 +281,8 @@ impl Budget {
     }
 
     /// What is left.
-    pub fn standing(&self, now: Millis) -> Standing {
+    pub fn standing(&mut self, now: Millis) -> Standing {
+        self.follow(now);
         let hour = self.hour.filter(|hour| hour.resets_at > now);
         Standing {
             limit: self.hour.map(|hour| hour.limit),
@@ -277,6 +292,33 @@ impl Budget {
                 .paused(now)
                 .or_else(|| self.hour_is_spent(now, Use::Read)),
         }
+    }
+
+    /// When the clock was moved back, everything that is known moves with it: no limit lasts until the clock has caught up. How much
+    /// time passed meanwhile is not known, so that none is taken off.
+    fn follow(&mut self, now: Millis) {
+        let back = self.latest.0.saturating_sub(now.0);
+        if back <= MOVED_BACK {
+            self.latest = self.latest.max(now);
+            return;
+        }
+        // Break it: leave this out; a credential that met a limit then does nothing until the clock has caught up
+        // (`connector::budget::a_clock_that_is_moved_back_makes_no_limit_longer`).
+        let windows = [
+            &mut self.points,
+            &mut self.content_in_minute,
+            &mut self.content_in_hour,
+        ];
+        for window in windows {
+            window.move_back(back);
+        }
+        if let Some(hour) = &mut self.hour {
+            hour.resets_at = hour.resets_at.plus_millis(-back);
+        }
+        if let Some(pause) = &mut self.pause {
+            pause.until = pause.until.plus_millis(-back);
+        }
+        self.latest = now;
     }
 
     fn paused(&self, now: Millis) -> Option<Wait> {

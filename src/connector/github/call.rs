@@ -168,6 +168,7 @@ impl Caller {
             resets_at,
             paused_until,
             paused_for,
+            credential: Some(self.credential.identity().to_string()),
         }
     }
 

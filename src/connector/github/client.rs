@@ -77,9 +77,12 @@ impl GithubClient {
         Ok(pool.insert(made).clone())
     }
 
-    /// The budget of a credential at an interface.
+    /// The budget of a credential at an interface. It is kept for as long as somebody has the credential.
     pub(super) fn allowance(&self, api: &str, credential: CredentialIdentity) -> Arc<Allowance> {
         let mut allowances = locked(&self.shared.allowances);
+        // Break it: keep them all; what a process remembers then grows with every token that is replaced
+        // (`connector::github::client::tests::budgets_of_replaced_tokens_are_forgotten`).
+        allowances.retain(|_, allowance| Arc::strong_count(allowance) > 1);
         Arc::clone(allowances.entry((api.to_owned(), credential)).or_default())
     }
 }
@@ -145,4 +148,22 @@ impl Drop for Booking<'_> {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::FixedClock;
+
+    #[test]
+    fn budgets_of_replaced_tokens_are_forgotten() {
+        let client = GithubClient::new(Arc::new(FixedClock::at(Millis(1))), || 0);
+        let of = |token: &str| client.allowance("api", CredentialIdentity::Personal(token.into()));
+        let kept = of("kept");
+        for number in 0..100 {
+            drop(of(&format!("token {number}")));
+        }
+        assert!(Arc::ptr_eq(&kept, &of("kept")));
+        assert!(locked(&client.shared.allowances).len() <= 2);
+    }
 }

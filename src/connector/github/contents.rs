@@ -8,7 +8,7 @@ use super::api::{Api, Page, more_may_follow};
 use super::path::{branch_tail, check_branch, encoded};
 use super::transport::Answer;
 use super::wire::{self, Item};
-use crate::connector::{ConnectorError, WorkflowView};
+use crate::connector::{ConnectorError, WorkflowList, WorkflowView};
 
 /// How many pages of workflows are read.
 const WORKFLOW_PAGES: u32 = 10;
@@ -16,55 +16,88 @@ const WORKFLOW_PAGES: u32 = 10;
 const NAME_LIMIT: usize = 4_096;
 /// Longest word for its state, in bytes.
 const WORD_LIMIT: usize = 64;
+/// Longest account of what is wrong with a workflow, in bytes.
+const FAULT_LIMIT: usize = 300;
 
-/// Every workflow of the repository that has a number; an odd one does not hide the others.
-pub(super) async fn workflows(api: &Api) -> Result<Vec<WorkflowView>, ConnectorError> {
+/// How many workflows that were left out are named.
+const NAMED: usize = 10;
+
+/// A workflow, or what it is in words and why it cannot be judged.
+type Listed = Result<WorkflowView, String>;
+
+/// Every workflow of the repository; an odd one is named, and does not hide the others.
+pub(super) async fn workflows(api: &Api) -> Result<WorkflowList, ConnectorError> {
     let action = format!("reading the workflows of {}", api.full_name());
     let understand = |answer: &Answer| listed(&action, answer);
     let tail = "/actions/workflows";
-    api.watched_pages(&action, tail, WORKFLOW_PAGES, understand)
-        .await
+    let all: Vec<Listed> = api
+        .watched_pages(&action, tail, WORKFLOW_PAGES, understand)
+        .await?;
+    let mut list = WorkflowList::default();
+    for workflow in all {
+        match workflow {
+            Ok(workflow) => list.workflows.push(workflow),
+            Err(words) => list.left_out.push(words),
+        }
+    }
+    if !list.left_out.is_empty() {
+        let (count, first) = (list.left_out.len(), list.left_out.first());
+        tracing::warn!(count, first, "{action}: odd workflows were left out");
+    }
+    list.left_out.truncate(NAMED);
+    Ok(list)
 }
 
-fn listed(action: &str, answer: &Answer) -> Result<(Page<WorkflowView>, usize), ConnectorError> {
+fn listed(action: &str, answer: &Answer) -> Result<(Page<Listed>, usize), ConnectorError> {
     let found: wire::Workflows = decoded_leniently(action, &answer.body)?;
     let more = more_may_follow(answer, found.workflows.len());
-    let mut workflows = Vec::with_capacity(found.workflows.len());
-    for item in found.workflows {
-        let workflow = match item {
-            Item::Plain(workflow) => workflow,
-            Item::Odd { id, fault } => {
-                tracing::warn!(id, fault, "{action}: a workflow cannot be read");
-                continue;
-            }
+    let items: Vec<Listed> = found.workflows.into_iter().map(understood).collect();
+    let of_workflow = |workflow: &Listed| {
+        let texts = match workflow {
+            Ok(workflow) => workflow.name.as_ref().map_or(0, String::len) + workflow.path.len(),
+            Err(words) => words.len(),
         };
-        let word = |text| bounded(text, WORD_LIMIT);
-        let named = |text| bounded(text, NAME_LIMIT);
-        // Break it: take any number; no workflow of the project is then written down any more
-        // (`connector::odd::odd_workflows_do_not_hide_the_others`).
-        let Some(id) = workflow.id.filter(|id| i64::try_from(*id).is_ok()) else {
-            let (id, path) = (workflow.id, workflow.path.map(word));
-            tracing::warn!(
-                id,
-                path,
-                "{action}: a workflow has no number, or one that no provider counts to; whether it falls silent is not watched"
-            );
-            continue;
-        };
-        workflows.push(WorkflowView {
-            id,
-            name: workflow.name.map(named),
-            path: workflow.path.map(named).unwrap_or_default(),
-            state: workflow.state.map(word).unwrap_or_default(),
-        });
-    }
-    let of_workflow = |workflow: &WorkflowView| {
-        let name = workflow.name.as_ref().map_or(0, String::len);
-        std::mem::size_of::<WorkflowView>() + name + workflow.path.len() + 48
+        std::mem::size_of::<Listed>() + texts + 48
     };
-    let weight = workflows.iter().map(of_workflow).sum();
-    let items = workflows;
+    let weight = items.iter().map(of_workflow).sum();
     Ok((Page { items, more }, weight))
+}
+
+fn understood(item: Item<wire::Workflow>) -> Listed {
+    let word = |text| bounded(text, WORD_LIMIT);
+    let named = |text| bounded(text, NAME_LIMIT);
+    let numbered = |id: Option<u64>| {
+        id.map_or_else(
+            || "a workflow without a number".to_owned(),
+            |id| format!("workflow {id}"),
+        )
+    };
+    let workflow = match item {
+        Item::Plain(workflow) => workflow,
+        Item::Odd { id, fault } => {
+            let fault = bounded(fault, FAULT_LIMIT);
+            return Err(format!("{} cannot be read ({fault})", numbered(id)));
+        }
+    };
+    // Break it: take any number; no workflow of the project is then written down any more
+    // (`connector::odd::odd_workflows_do_not_hide_the_others`).
+    let Some(id) = workflow.id.filter(|id| i64::try_from(*id).is_ok()) else {
+        let place = workflow.path.map_or_else(String::new, |path| {
+            format!(" ({})", bounded(path, FAULT_LIMIT))
+        });
+        let why = if workflow.id.is_some() {
+            ": no provider counts so far"
+        } else {
+            ""
+        };
+        return Err(format!("{}{place}{why}", numbered(workflow.id)));
+    };
+    Ok(WorkflowView {
+        id,
+        name: workflow.name.map(named),
+        path: workflow.path.map(named).unwrap_or_default(),
+        state: workflow.state.map(word).unwrap_or_default(),
+    })
 }
 
 /// A file on a branch; none when it is not there or is no file.

@@ -50,7 +50,7 @@ use self::api::Api;
 use self::credential::{IssuedToken, Use};
 use super::{
     Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
-    RepositoryView, RunView, RunsPage, Usage, WorkflowView,
+    RepositoryView, RunView, RunsPage, Usage, WorkflowList,
 };
 use crate::approve::Binding;
 use crate::change::Oid;
@@ -177,7 +177,7 @@ impl Connector for GithubConnector {
         runs::run(&self.api, run).await
     }
 
-    async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError> {
+    async fn workflows(&self) -> Result<WorkflowList, ConnectorError> {
         contents::workflows(&self.api).await
     }
 

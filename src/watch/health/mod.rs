@@ -6,6 +6,7 @@ mod reach;
 mod round;
 mod state;
 mod tell;
+mod under_way;
 
 pub use judge::judge;
 pub use reach::SelfCheck;

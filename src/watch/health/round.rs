@@ -1,17 +1,17 @@
 //! Asking whatever is due. Several processes share the checks: each is claimed before it is made, and what it came to is kept
 //! only while the claim holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::judge::{BODY_BYTES, REDIRECTS, judge};
 use super::reach::SelfCheck;
 use super::state::{HealthState, LastResult, Outcome, advance};
 use super::tell::Endpoint;
+use super::under_way::UnderWay;
 use crate::attest::keys::FillError;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
@@ -82,8 +82,8 @@ pub async fn round(watch: &HealthWatch, now: Millis) -> Result<Vec<Checked>, Hea
     let mut done = Vec::new();
     let mut running = Running::default();
     while watch.start(&name, &mut running, now).await? > 0 {
-        while let Some(checked) = running.tasks.join_next().await {
-            done.extend(checked.ok().flatten());
+        while let Some(checked) = running.checks.next().await {
+            done.extend(checked.flatten());
         }
     }
     done.sort_by(|left, right| (&left.project, &left.name).cmp(&(&right.project, &right.name)));
@@ -117,25 +117,14 @@ pub async fn run(watch: HealthWatch, stop: CancellationToken) {
 /// What one process is at.
 #[derive(Default)]
 struct Running {
-    tasks: JoinSet<Option<Checked>>,
-    /// The name under which each of them was claimed.
-    names: BTreeMap<Id, String>,
+    checks: UnderWay<Option<Checked>>,
     /// When new checks were last looked for, and whether there were any to make at all.
     planned: Option<(Millis, bool)>,
 }
 
 impl Running {
     async fn tick(&mut self, watch: &HealthWatch) -> Result<(), HealthWatchError> {
-        while let Some(ended) = self.tasks.try_join_next_with_id() {
-            let task = ended.map_or_else(
-                |error| {
-                    tracing::error!(%error, "a health check broke off");
-                    error.id()
-                },
-                |(task, _)| task,
-            );
-            self.names.remove(&task);
-        }
+        self.checks.forget_ended();
         let now = watch.store.now().await?;
         let fresh = |at: Millis| (0..PLAN_EVERY).contains(&now.0.saturating_sub(at.0));
         let any = match self.planned {
@@ -153,11 +142,9 @@ impl Running {
     }
 
     /// Drops what is under way and gives it back, so that whoever comes next need not wait for the claims to end.
-    async fn end(&mut self, watch: &HealthWatch) {
-        self.tasks.shutdown().await;
-        let names: BTreeSet<&String> = self.names.values().collect();
-        for name in names {
-            if let Err(error) = watch.store.give_back_health(name).await {
+    async fn end(self, watch: &HealthWatch) {
+        for name in self.checks.end().await {
+            if let Err(error) = watch.store.give_back_health(&name).await {
                 tracing::warn!(%error, "health checks cannot be given back; their claims end by themselves");
             }
         }
@@ -237,7 +224,7 @@ impl HealthWatch {
         running: &mut Running,
         now: Millis,
     ) -> Result<usize, StoreError> {
-        let room = AT_ONCE.saturating_sub(running.tasks.len());
+        let room = AT_ONCE.saturating_sub(running.checks.count());
         if room == 0 {
             return Ok(0);
         }
@@ -246,8 +233,7 @@ impl HealthWatch {
         for claim in claims {
             let watch = self.clone();
             let check = async move { watch.perform(claim, now).await };
-            let task = running.tasks.spawn(check).id();
-            running.names.insert(task, name.to_owned());
+            running.checks.begin(name, check);
         }
         Ok(count)
     }

@@ -1,5 +1,8 @@
 //! Telling people what a look showed, where they should know.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use super::super::poll::PollReport;
 use super::super::standing::Standing;
 use super::{Means, Watched};
@@ -10,6 +13,31 @@ use crate::store::{Look, Project};
 
 /// A limit that lasts this long is told, in milliseconds: nothing is seen meanwhile.
 const LONG_LIMIT: i64 = 10 * 60 * 1000;
+
+/// The credentials of whose limits people were told, each with when that limit ends.
+#[derive(Default)]
+pub(in crate::watch) struct LimitsTold(Mutex<BTreeMap<String, Millis>>);
+
+impl LimitsTold {
+    /// Notes that people are told of a credential's limit that ends at `until`. False when they know of it already: one limit stops
+    /// every project of its credential.
+    fn note(&self, credential: &str, until: Millis, now: Millis) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever told of it looks again when it ends, and says then whether it goes on.
+        let goes_on = |end: &mut Millis| end.plus_millis(LONG_LIMIT) > now;
+        told.retain(|_, end| goes_on(end));
+        // Break it: answer true; a limit is then told as often as there are projects
+        // (`watch::conditions::one_limit_is_told_once_however_many_projects_it_stops`).
+        let known = told.insert(credential.to_owned(), until);
+        known.is_none()
+    }
+
+    fn ended(&self, credential: &str) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.remove(credential);
+    }
+}
+
 impl Watched {
     /// Whether people are told of a limit now: that it lasts, once, and that it is over if they were told.
     fn tell_of_limit(
@@ -17,9 +45,11 @@ impl Watched {
         condition: Condition,
         until: Option<Millis>,
         look: &Look,
+        (told, credential): (&LimitsTold, &str),
         now: Millis,
     ) -> bool {
         if condition != Condition::Limited {
+            told.ended(credential);
             return std::mem::take(&mut self.limit_told);
         }
         let began = look.since.filter(|_| look.condition == condition);
@@ -27,18 +57,19 @@ impl Watched {
         // Break it: always answer false; nobody then learns that nothing is seen
         // (`watch::conditions::a_limit_that_lasts_is_told_once_with_its_mend`).
         let lasts = end.0.saturating_sub(began.unwrap_or(now).0) >= LONG_LIMIT;
-        let news = lasts && !self.limit_told;
-        self.limit_told |= lasts;
+        let news = lasts && told.note(credential, end, now);
+        self.limit_told |= news;
         news
     }
 }
 
-/// Tells people what changed about a project, and logs what was found. A history that cannot be written is logged.
+/// Tells people what changed about a project, and logs what was found. A history that cannot be written is logged. `credential` names
+/// that with which the project is watched.
 pub(super) async fn tell(
     means: &Means,
     look: &Look,
     watched: &mut Watched,
-    (standing, until): (&Standing, Option<Millis>),
+    (standing, until, credential): (&Standing, Option<Millis>, &str),
     report: Option<&PollReport>,
     now: Millis,
 ) {
@@ -51,9 +82,14 @@ pub(super) async fn tell(
         .map(|remark| ("watch-remark", format!("{}: {remark}", project.full_name)))
         .collect();
     let changed = standing.condition != look.condition;
-    let lasting = watched.tell_of_limit(standing.condition, until, look, now);
+    let told = (&*means.limits_told, credential);
+    let lasting = watched.tell_of_limit(standing.condition, until, look, told, now);
     if changed || lasting {
-        messages.push(("condition-changed", in_words(project, standing)));
+        let mut text = in_words(project, standing);
+        if lasting && standing.condition == Condition::Limited {
+            text.push_str("; every other project with the same credential waits, too");
+        }
+        messages.push(("condition-changed", text));
     }
     for (kind, text) in messages {
         tracing::warn!(project = %project.id, "{text}");

@@ -221,6 +221,42 @@ fn content_is_counted_by_the_minute_and_by_the_hour() {
     ticket(&mut budget, now.plus_seconds(60), Use::Read, read());
 }
 
+#[test]
+fn a_clock_that_is_moved_back_makes_no_limit_longer() {
+    let back = later(-86_400);
+    let after = |seconds| back.plus_seconds(seconds);
+    // A limit that was met.
+    let mut budget = Budget::default();
+    let sent = ticket(&mut budget, NOW, Use::Read, read());
+    budget.answered(NOW, sent, &limit(None));
+    // Requests that are weighed at the same time come in any order, which is no clock that is moved back.
+    let at_once = wait(&mut budget, NOW.plus_millis(-500), Use::Read, read());
+    assert_eq!(at_once.until, later(60));
+    assert_eq!(budget.standing(back).paused.unwrap().until, after(60));
+    let waited = wait(&mut budget, after(59), Use::Execute, change());
+    assert_eq!(waited.until, after(60));
+    ticket(&mut budget, after(60), Use::Read, read());
+
+    // The provider's hour.
+    let mut budget = Budget::default();
+    let sent = ticket(&mut budget, NOW, Use::Execute, read());
+    budget.answered(NOW, sent, &told(5_000, 0, later(600)));
+    let waited = wait(&mut budget, back, Use::Execute, read());
+    assert_eq!(waited.until, after(600));
+
+    // The minute, in points and in things that are made.
+    for (cost, times) in [(read(), POINTS_PER_MINUTE), (change(), CONTENT_PER_MINUTE)] {
+        let mut budget = Budget::default();
+        for _ in 0..times {
+            let sent = ticket(&mut budget, NOW, Use::Execute, cost);
+            budget.unanswered(sent);
+        }
+        let waited = wait(&mut budget, back, Use::Execute, cost);
+        assert_eq!(waited.until, after(60));
+        ticket(&mut budget, after(60), Use::Execute, cost);
+    }
+}
+
 /// What happens next.
 #[derive(Debug, Clone)]
 enum Event {

@@ -163,8 +163,9 @@ async fn odd_workflows_do_not_hide_the_others() {
         {"id": u64::MAX, "path": ".github/workflows/x.yml", "state": "active"},
     ]});
     let provider = Provider::start(move |_| json(200, &list)).await;
-    let workflows = provider.connector().workflows().await.unwrap();
-    let seen: Vec<_> = workflows
+    let list = provider.connector().workflows().await.unwrap();
+    let seen: Vec<_> = list
+        .workflows
         .iter()
         .map(|it| (it.id, it.path.as_str(), it.state.as_str()))
         .collect();
@@ -173,6 +174,16 @@ async fn odd_workflows_do_not_hide_the_others() {
         (2, "", "a_word_of_next_year"),
     ];
     assert_eq!(seen, expected);
+    let named = [
+        "a workflow without a number cannot be read (",
+        "a workflow without a number",
+        "a workflow without a number",
+        "workflow 18446744073709551615 (.github/workflows/x.yml): no provider counts so far",
+    ];
+    assert_eq!(list.left_out.len(), named.len(), "{:?}", list.left_out);
+    for (words, named) in list.left_out.iter().zip(named) {
+        assert!(words.starts_with(named), "{words}");
+    }
 }
 
 #[tokio::test]

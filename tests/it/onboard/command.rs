@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-fn command(home: &Path, arguments: &[&str]) -> Command {
+pub(super) fn command(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_caretaker"));
     command
         .args(arguments)
@@ -19,7 +19,7 @@ fn command(home: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn output(mut command: Command) -> (Option<i32>, String, String) {
+pub(super) fn output(mut command: Command) -> (Option<i32>, String, String) {
     let Output {
         status,
         stdout,

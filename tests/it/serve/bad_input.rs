@@ -236,3 +236,22 @@ async fn the_demo_keeps_its_state_only_where_nothing_else_is() {
     refused.refuses(&[&home, "not empty", "CARETAKER_HOME"]);
     assert_eq!(place.files(), ["caretaker.yaml", "home", "home/notes"]);
 }
+
+#[tokio::test]
+async fn a_schedule_that_has_passed_ends_the_start_with_the_mend() {
+    let place = Place::with_keys().await;
+    let file = std::fs::read_to_string(place.path("caretaker.yaml")).unwrap();
+    let passed = "poll: {schedule: '0 0 3 * * * 2020'}\n";
+    place.write("caretaker.yaml", &(file + passed));
+    for command in ["serve", "worker"] {
+        let refused = place.run(&[command]).await;
+        refused.refuses(&["poll.schedule", "check its year"]);
+    }
+    let doctor = place.run(&["doctor", "--offline"]).await;
+    assert_eq!(doctor.code, Some(1));
+    assert!(
+        doctor.out.contains("FAILED   schedule") && doctor.out.contains("poll.schedule"),
+        "{}",
+        doctor.out
+    );
+}

@@ -1,6 +1,7 @@
 //! Failures become incidents, once; successes end them.
 
 use caretaker::incident::{ClosedReason, NoticeEvent, Rerun};
+use caretaker::store::{Patience, StoreError};
 
 use super::*;
 
@@ -235,4 +236,40 @@ on_both! {
             assert_eq!(incident.stage, caretaker::incident::Stage::Closed, "{}", incident.failure.kind);
         }
     }
+}
+
+#[tokio::test]
+async fn while_nothing_is_due_nobody_waits_for_the_lock() {
+    let world = World::sqlite().await;
+    let (store, project) = (&world.store, &world.project.id);
+    let mut raw = world.raw().await;
+    let both = "UPDATE project SET watch = 'health'";
+    sqlx::raw_sql(both).execute(&mut raw).await.unwrap();
+    let check = (project.clone(), "site".to_owned());
+    store.add_health(&[check], NOW).await.unwrap();
+    sqlx::raw_sql("BEGIN IMMEDIATE")
+        .execute(&mut raw)
+        .await
+        .unwrap();
+    let hasty = Store::open_with(&world.url, Patience::Short).await.unwrap();
+    let early = after(-1);
+    assert_eq!(
+        hasty.claim_health("one", early, LEASE, 9).await.unwrap(),
+        []
+    );
+    assert_eq!(hasty.take_looks("one", early, 9).await.unwrap().len(), 0);
+    // What is due needs it.
+    let claimed = hasty.claim_health("one", NOW, LEASE, 9).await.unwrap_err();
+    assert!(matches!(claimed, StoreError::Locked { .. }), "{claimed}");
+    let taken = hasty.take_looks("one", NOW, 9).await.unwrap_err();
+    assert!(matches!(taken, StoreError::Locked { .. }), "{taken}");
+    sqlx::raw_sql("ROLLBACK").execute(&mut raw).await.unwrap();
+    assert_eq!(
+        hasty
+            .claim_health("one", NOW, LEASE, 9)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
 }

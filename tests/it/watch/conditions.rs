@@ -1,12 +1,22 @@
 //! Repositories that cannot be watched as before: each becomes visible, with its mend, and none is a silent stop.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use caretaker::clock::Clock;
+use caretaker::config::Poll;
 use caretaker::connector::github::app::{Level, Permissions};
 use caretaker::connector::github::credential::TokenError;
-use caretaker::connector::{Condition, ConnectorError};
+use caretaker::connector::{Condition, Connector, ConnectorError};
 use caretaker::forge::{Fault, FaultAction};
-use caretaker::watch::of_error;
+use caretaker::id::ProjectId;
+use caretaker::signer::system_randomness;
+use caretaker::store::{Project, ProjectState};
+use caretaker::watch::{Watch, of_error};
+use caretaker::worker::{Connectors, Time};
+use serde_json::json;
 
-use super::scene::{Scene, job};
+use super::scene::{NOON, Scene, connector, job};
 
 /// What the row of the project says: its condition, and the mend.
 async fn shown(scene: &Scene) -> (String, String) {
@@ -284,4 +294,148 @@ async fn a_limit_that_lasts_is_told_once_with_its_mend() {
             .any(|text| text.contains("can be watched again")),
         "{told:?}"
     );
+}
+
+/// The next look at the repository finds it so.
+fn describe(scene: &Scene, number: &str, disabled: bool) {
+    let number: u64 = number.parse().unwrap();
+    let found = json!({
+        "id": number, "full_name": "acme/widget", "default_branch": "main", "disabled": disabled,
+    });
+    scene.forge.fault(Fault {
+        method: "GET".to_owned(),
+        path: "/repositories/".to_owned(),
+        nth: 1,
+        action: FaultAction::Status {
+            code: 200,
+            body: found.to_string(),
+            headers: Vec::new(),
+        },
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_that_the_provider_switched_off_says_so() {
+    let mut scene = Scene::new().await;
+    scene.look().await.unwrap();
+    let number = scene.project.repository_id.clone();
+    describe(&scene, &number, true);
+    looks(&mut scene, 1).await;
+    let (condition, mend) = shown(&scene).await;
+    assert_eq!(condition, Condition::Disabled.as_str());
+    assert!(mend.contains("provider's support"), "{mend}");
+    assert_eq!(scene.messages().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_repository_behind_the_registered_number_is_said_with_its_mend() {
+    let mut scene = Scene::new().await;
+    scene.look().await.unwrap();
+    describe(&scene, "999", false);
+    looks(&mut scene, 1).await;
+    let (condition, mend) = shown(&scene).await;
+    assert_eq!(condition, Condition::Failing.as_str());
+    let remove = format!("caretaker project remove {}", scene.project.id);
+    assert!(
+        mend.contains(&remove) && mend.contains("register it again"),
+        "{mend}"
+    );
+    let told = scene.messages().await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    let detail = format!("number 999 instead of {}", scene.project.repository_id);
+    assert!(
+        told[0].contains(&detail) && told[0].contains(&remove),
+        "{told:?}"
+    );
+    looks(&mut scene, 1).await;
+    assert_eq!(shown(&scene).await.0, Condition::Fine.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_now_and_then_is_asked_although_the_clock_was_moved_back() {
+    let mut scene = Scene::new().await;
+    scene.pass(24 * 3600);
+    scene.look().await.unwrap();
+    scene.pass(-24 * 3600);
+    scene.repository.rename("gadget").unwrap();
+    looks(&mut scene, 1).await;
+    assert_eq!(shown(&scene).await.0, Condition::Renamed.as_str());
+}
+
+/// A connector of its own for each project, all with one token.
+struct OneToken {
+    url: String,
+    token: String,
+    clock: Arc<caretaker::clock::FixedClock>,
+}
+
+#[async_trait]
+impl Connectors for OneToken {
+    async fn of(&self, project: &Project) -> Result<Arc<dyn Connector>, String> {
+        Ok(connector(&self.url, &self.token, project, &self.clock))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_limit_is_told_once_however_many_projects_it_stops() {
+    let scene = Scene::new().await;
+    let other = scene
+        .forge
+        .create_repository("acme", "gadget", &[])
+        .unwrap();
+    let second = Project {
+        id: ProjectId::new(NOON, [3; 10]),
+        repository_id: other.id().to_string(),
+        full_name: "acme/gadget".to_owned(),
+        state: ProjectState::Draft,
+        ..scene.project.clone()
+    };
+    scene
+        .store
+        .insert_project(&second, b"sealed")
+        .await
+        .unwrap();
+    scene.store.confirm_project(&second, NOON).await.unwrap();
+    let connectors = OneToken {
+        url: scene.forge.url().to_owned(),
+        token: scene.forge.token().to_owned(),
+        clock: Arc::clone(&scene.clock),
+    };
+    let clock: Arc<dyn Clock> = Arc::clone(&scene.clock) as Arc<_>;
+    let watch = Watch::new(
+        scene.store.clone(),
+        Arc::new(connectors),
+        system_randomness,
+        Poll::default(),
+        "first".to_owned(),
+    );
+    let mut watch = watch.by(Time::Clock(clock));
+    for limit in 1..=2 {
+        for nth in 1..=2 {
+            scene.forge.fault(Fault {
+                method: "GET".to_owned(),
+                path: "/repositories/".to_owned(),
+                nth,
+                action: FaultAction::Status {
+                    code: 429,
+                    body: "{}".to_owned(),
+                    headers: vec![("retry-after".to_owned(), "1800".to_owned())],
+                },
+            });
+        }
+        watch.round().await.unwrap();
+        let told = scene.messages().await;
+        assert_eq!(told.len(), 1, "limit {limit}: {told:?}");
+        assert!(
+            told[0].contains("every other project with the same credential"),
+            "{told:?}"
+        );
+        // It is over: whose people were told are told that, too.
+        scene.pass(1_900);
+        assert_eq!(watch.round().await.unwrap().len(), 2);
+        let told = scene.messages().await;
+        assert_eq!(told.len(), 1, "limit {limit}: {told:?}");
+        assert!(told[0].contains("can be watched again"), "{told:?}");
+        scene.pass(700);
+    }
 }

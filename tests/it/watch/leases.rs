@@ -1,8 +1,10 @@
 //! Several processes watch the same projects.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use caretaker::clock::Clock as _;
+use caretaker::clock::{Clock as _, Millis};
+use caretaker::forge::{Fault, FaultAction};
 use caretaker::store::{Heard, HookDelivery};
 
 use super::scene::{Scene, job, watch};
@@ -174,7 +176,7 @@ async fn a_clock_that_is_moved_back_stops_no_look() {
         }
         scene.add("failure", vec![job("test", "failure")]);
         let now = scene.clock.now();
-        // Break it: leave the moments that are still to come out of `TAKE_LOOKS`; nothing is looked at for a day.
+        // Break it: leave the moments that are still to come out of `store::look::TAKE_LOOKS`; nothing is looked at for a day.
         let looks = scene.watch.look_at_due(now).await.unwrap();
         assert_eq!(looks.len(), 1, "{restarted}");
         assert_eq!(scene.kinds().await, ["code test"]);
@@ -194,7 +196,6 @@ async fn a_look_that_takes_its_time_keeps_its_project_and_is_shown() {
     let (store, began) = (&scene.store, scene.clock.now());
     let at = |seconds| began.plus_seconds(seconds);
     let looks = store.take_looks("one", began, 1).await.unwrap();
-    // Break it: drop `keep_look`; the other process takes it over after a minute, and what the first one saw is never shown.
     assert!(store.keep_look(&looks[0], at(50)).await.unwrap());
     assert!(store.take_looks("two", at(61), 1).await.unwrap().is_empty());
     assert!(store.keep_look(&looks[0], at(100)).await.unwrap());
@@ -209,4 +210,80 @@ async fn a_look_that_takes_its_time_keeps_its_project_and_is_shown() {
     let others = store.take_looks("two", at(161), 1).await.unwrap();
     assert_eq!(others.len(), 1);
     assert!(!store.keep_look(&looks[0], at(162)).await.unwrap());
+}
+
+/// Waits until the project's next look is planned for this moment.
+async fn planned(scene: &Scene, at: Millis) {
+    let scope = scene.store.within(&scene.project.organisation);
+    let planned = async {
+        while scope.watch_states().await.unwrap()[0].next_at != at {
+            tokio::task::yield_now().await;
+        }
+    };
+    let planned = tokio::time::timeout(Duration::from_secs(20), planned).await;
+    planned.unwrap_or_else(|_| panic!("never planned for {at}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_look_says_again_and_again_that_it_goes_on() {
+    let mut scene = Scene::new().await;
+    scene.look().await.unwrap();
+    scene.pass(60);
+    scene.forge.fault(Fault {
+        method: "GET".to_owned(),
+        path: "/actions/runs".to_owned(),
+        nth: 1,
+        action: FaultAction::Hang,
+    });
+    let began = scene.clock.now();
+    let at = |seconds| began.plus_seconds(seconds);
+    let first = watch(&scene.store, &scene.connectors, &scene.clock, "first");
+    let mut first = first.keeping_every(Duration::from_millis(1));
+    let looking = tokio::spawn(async move { first.look_at_due(began).await });
+    planned(&scene, at(60)).await;
+    for minute in [50, 100, 150] {
+        scene.pass(50);
+        planned(&scene, at(minute + 60)).await;
+        let others = scene.store.take_looks("two", at(minute + 59), 1).await;
+        assert!(others.unwrap().is_empty(), "{minute}");
+    }
+    // Its process is killed: after a minute another one takes the project over.
+    looking.abort();
+    assert!(looking.await.unwrap_err().is_cancelled());
+    let others = scene.store.take_looks("two", at(210), 1).await.unwrap();
+    assert_eq!(others.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_worker_asks_meanwhile_is_not_counted_as_watching() {
+    let mut scene = Scene::new().await;
+    scene.look().await.unwrap();
+    let state = async |scene: &Scene| {
+        let scope = scene.store.within(&scene.project.organisation);
+        scope.watch_states().await.unwrap().remove(0)
+    };
+    let before = state(&scene).await.requests;
+    scene.pass(60);
+    scene.forge.fault(Fault {
+        method: "GET".to_owned(),
+        path: "/actions/runs".to_owned(),
+        nth: 1,
+        action: FaultAction::Delay(500),
+    });
+    // A worker has the same connector.
+    let connector = Arc::clone(&*scene.connectors.0.lock().unwrap());
+    let sent = connector.usage().requests;
+    let working = async {
+        while connector.usage().requests == sent {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..5 {
+            connector.find_pull("caretaker/fix").await.unwrap();
+        }
+    };
+    let now = scene.clock.now();
+    let (looked, ()) = tokio::join!(scene.watch.look_at_due(now), working);
+    assert_eq!(looked.unwrap().len(), 1);
+    assert_eq!(connector.usage().requests - sent, 6);
+    assert_eq!(state(&scene).await.requests - before, 1);
 }

@@ -9,7 +9,7 @@ use caretaker::change::{Oid, Sha256Digest};
 use caretaker::clock::Millis;
 use caretaker::connector::{
     Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
-    RepositoryView, RunView, RunsPage, Usage, WorkflowView,
+    RepositoryView, RunView, RunsPage, Usage, WorkflowList,
 };
 use caretaker::execute::{MergeAnswer, MergeOrder};
 use caretaker::id::{ExecutionId, IncidentId, ProjectId};
@@ -130,8 +130,8 @@ impl Connector for Provider {
             address: run.to_string(),
         })
     }
-    async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError> {
-        Ok(Vec::new())
+    async fn workflows(&self) -> Result<WorkflowList, ConnectorError> {
+        Ok(WorkflowList::default())
     }
     async fn file(&self, _: &str, _: &str, _: usize) -> Result<Option<Vec<u8>>, ConnectorError> {
         Ok(None)

@@ -210,7 +210,7 @@ pub(super) fn watch(
     .by(Time::Clock(clock))
 }
 
-fn connector(
+pub(super) fn connector(
     base: &str,
     token: &str,
     project: &Project,
@@ -218,12 +218,13 @@ fn connector(
 ) -> Arc<dyn Connector> {
     let base = base.to_owned();
     let clock: Arc<dyn Clock> = Arc::<FixedClock>::clone(clock);
+    let (owner, name) = project.full_name.split_once('/').unwrap();
     let options = GithubOptions {
         api_url: base.clone(),
         web_url: base.clone(),
         git_url: base,
-        owner: "acme".to_owned(),
-        name: "widget".to_owned(),
+        owner: owner.to_owned(),
+        name: name.to_owned(),
         credential: Arc::new(PersonalToken::new(token.to_owned().into())),
         expected_repository_id: Some(project.repository_id.clone()),
         deadline: Duration::from_secs(20),

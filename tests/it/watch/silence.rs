@@ -266,6 +266,48 @@ async fn while_one_file_does_not_come_another_silence_is_told_once() {
     assert_eq!(events.len(), 0, "{events:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_that_cannot_be_numbered_is_said_once() {
+    let mut scene = nightly().await;
+    let huge = NewWorkflow {
+        id: u64::MAX,
+        name: "huge".to_owned(),
+        path: ".github/workflows/huge.yml".to_owned(),
+        state: "active".to_owned(),
+    };
+    scene.repository.add_workflow(huge).unwrap();
+    assert_eq!(scene.look().await.unwrap().remarks.len(), 1);
+    let told = scene.messages().await;
+    for word in [
+        "18446744073709551615",
+        "huge.yml",
+        "falls silent is not watched",
+    ] {
+        assert!(told[0].contains(word), "{told:?}");
+    }
+    // The other one is watched all the same.
+    for _ in 0..7 {
+        scene.pass(20 * 60);
+        assert_eq!(scene.look().await.unwrap().remarks, [""; 0]);
+    }
+    assert_eq!(scene.kinds().await, ["silent-workflow -"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_says_it_comes_from_the_future_counts_once() {
+    let mut scene = nightly().await;
+    let years = 10 * 365 * 24 * 3600;
+    scene.pass(years);
+    scene.repository.add_run(scheduled(&scene)).unwrap();
+    scene.pass(-years);
+    // The same process looks all the time: what it remembers must not hide that no run comes any more.
+    for _ in 0..8 {
+        scene.look().await.unwrap();
+        scene.pass(20 * 60);
+    }
+    assert_eq!(scene.kinds().await, ["silent-workflow -"]);
+}
+
 #[test]
 fn a_run_that_begins_in_the_far_future_hides_no_absence() {
     let view = WorkflowView {

@@ -1,6 +1,6 @@
 //! Every row of the truth table of `docs/watching.md`, as a story at a real forge.
 
-use caretaker::forge::{NewJob, NewRun};
+use caretaker::forge::{Fault, FaultAction, NewJob, NewRun};
 use caretaker::incident::Fact;
 use caretaker::watch::truth_table;
 
@@ -139,6 +139,41 @@ async fn what_is_not_ours_to_watch_is_left_alone() {
     }
     scene.look().await.unwrap();
     assert_eq!(scene.kinds().await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_a_fork_is_left_alone() {
+    let mut scene = Scene::new().await;
+    scene.add("success", vec![job("test", "success")]);
+    scene.look().await.unwrap();
+    scene.add("failure", vec![job("test", "failure")]);
+    // The forge's own page, in which the newest run has its head in another repository.
+    let address = format!(
+        "{}/repos/acme/widget/actions/runs?per_page=100&page=1",
+        scene.forge.url()
+    );
+    let asked = crate::serve::inbox::browser();
+    let asked = asked.get(address).bearer_auth(scene.forge.token());
+    let page = asked.send().await.unwrap().bytes().await.unwrap();
+    let mut page: serde_json::Value = serde_json::from_slice(&page).unwrap();
+    let newest = &mut page["workflow_runs"][0];
+    assert_eq!(newest["conclusion"], "failure");
+    newest["head_repository"]["id"] = 999.into();
+    scene.forge.fault(Fault {
+        method: "GET".to_owned(),
+        path: "/actions/runs".to_owned(),
+        nth: 1,
+        action: FaultAction::Status {
+            code: 200,
+            body: page.to_string(),
+            headers: Vec::new(),
+        },
+    });
+    scene.pass(60);
+    let report = scene.look().await.unwrap();
+    assert_eq!((report.opened.len(), report.remarks.len()), (0, 0));
+    assert_eq!(scene.kinds().await, [""; 0]);
+    assert_eq!(scene.messages().await, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

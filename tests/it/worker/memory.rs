@@ -10,7 +10,7 @@ use caretaker::change::{FileChange, Mode, Oid, RepoPath};
 use caretaker::clock::{Clock as _, FixedClock};
 use caretaker::connector::{
     Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
-    RepositoryView, RunView, RunsPage, Usage, WorkflowView,
+    RepositoryView, RunView, RunsPage, Usage, WorkflowList,
 };
 use caretaker::execute::{MergeAnswer, MergeOrder};
 use caretaker::id::{ExecutionId, IncidentId};
@@ -206,8 +206,8 @@ impl Connector for Memory {
             reason: "not in this test".to_owned(),
         })
     }
-    async fn workflows(&self) -> Result<Vec<WorkflowView>, ConnectorError> {
-        Ok(Vec::new())
+    async fn workflows(&self) -> Result<WorkflowList, ConnectorError> {
+        Ok(WorkflowList::default())
     }
     async fn file(&self, _: &str, _: &str, _: usize) -> Result<Option<Vec<u8>>, ConnectorError> {
         Ok(None)
