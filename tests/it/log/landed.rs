@@ -96,7 +96,7 @@ impl Audited {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_merged_and_what_was_logged_agree() {
-    let audited = Audited::new().await;
+    let audited = Box::pin(Audited::new()).await;
     let (said, code) = audited.audit();
     assert_eq!(code, 0, "{said:#}");
     assert_eq!(said["verdict"], "valid");
@@ -113,7 +113,7 @@ async fn what_was_merged_and_what_was_logged_agree() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merge_that_is_not_in_the_log_is_found() {
-    let audited = Audited::new().await;
+    let audited = Box::pin(Audited::new()).await;
     let repository = audited.world.repository();
     let edit = [("notes.txt", FileEdit::file("x\n"))];
     let message = "A fix\n\nCaretaker-Execution: exe-01jpo49200081040g2081040g2\n";
@@ -126,7 +126,7 @@ async fn a_merge_that_is_not_in_the_log_is_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merge_that_is_gone_from_the_branch_is_found() {
-    let audited = Audited::new().await;
+    let audited = Box::pin(Audited::new()).await;
     let repository = audited.world.repository();
     let landed = repository.tip("main").unwrap();
     let edit = [("sums.py", FileEdit::file("pass\n"))];
@@ -145,7 +145,7 @@ async fn a_merge_that_is_gone_from_the_branch_is_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_was_written_anew_is_found_by_the_commits() {
     // The commit names a checkpoint; somebody with every key makes another log of the same installation afterwards.
-    let audited = Audited::new().await;
+    let audited = Box::pin(Audited::new()).await;
     let repository = audited.world.repository();
     let tip = repository.tip("main").unwrap();
     let shown = Command::new("git")
@@ -179,7 +179,7 @@ async fn a_log_that_was_written_anew_is_found_by_the_commits() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_does_not_verify_is_not_compared() {
-    let audited = Audited::new().await;
+    let audited = Box::pin(Audited::new()).await;
     let place = std::fs::read_dir(audited.log.join("tile/entries/000.p")).unwrap();
     let file = place.last().unwrap().unwrap().path();
     let mut bytes = std::fs::read(&file).unwrap();
@@ -192,12 +192,12 @@ async fn a_log_that_does_not_verify_is_not_compared() {
 }
 
 /// One incident that was merged, as leaves of a log; `checkpoint` is what its execution names, and the commit.
-fn leaves(checkpoint: Option<CheckpointRef>) -> (Vec<Vec<u8>>, LandedCommit) {
+fn leaves(checkpoint: Option<&CheckpointRef>) -> (Vec<Vec<u8>>, LandedCommit) {
     let mut ledger = Ledger::new();
     ledger.propose(|_| ());
     ledger.decide(|_| ());
     ledger.answer(|_| ());
-    ledger.execute(|execution| execution.checkpoint.clone_from(&checkpoint));
+    ledger.execute(|execution| execution.checkpoint = checkpoint.cloned());
     let execution = ledger.execution_event();
     let commit = LandedCommit {
         commit: execution.landed.commit,
@@ -226,10 +226,10 @@ fn a_checkpoint_from_before_the_approval_is_found() {
         root: Sha256Digest::of(b"root"),
     };
     // Proposal, decision and approval are leaves 0 to 2.
-    let (entries, commit) = leaves(Some(over(3)));
+    let (entries, commit) = leaves(Some(&over(3)));
     let held = audit(&entries, &commit);
     assert_eq!(held.verdict, Verdict::Valid, "{held:#?}");
-    let (entries, commit) = leaves(Some(over(2)));
+    let (entries, commit) = leaves(Some(&over(2)));
     let early = audit(&entries, &commit);
     assert_eq!(early.verdict, Verdict::Invalid);
     assert_eq!(early.failures[0].rule, "approval-not-held");
