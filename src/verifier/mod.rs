@@ -11,6 +11,7 @@ pub use folder::FolderReport;
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -91,6 +92,11 @@ pub enum VerifyError {
         /// Why not.
         reason: String,
     },
+    /// The verifier itself failed.
+    #[error(
+        "the verifier itself failed, which is a fault of this program: report it with what is on standard error"
+    )]
+    Fault,
     /// No bundle.
     #[error("{path}: {cause}")]
     Bundle {
@@ -161,7 +167,16 @@ pub fn verify(request: &Request) -> Result<Verified, VerifyError> {
 
 /// Verifies and says what came of it: the text, or one JSON document; and the exit code, 0 valid, 1 invalid, 3 cannot tell.
 pub fn answer(request: &Request, json: bool) -> (String, u8) {
-    let verified = verify(request);
+    answer_to(|| verify(request), json)
+}
+
+/// The same for any verification. One that panics has verified nothing, and that is said.
+pub fn answer_to(
+    verify: impl FnOnce() -> Result<Verified, VerifyError>,
+    json: bool,
+) -> (String, u8) {
+    // Break it: call it directly; a fault then ends without a verdict (`faults::a_verifier_that_fails_says_so`).
+    let verified = catch_unwind(AssertUnwindSafe(verify)).unwrap_or(Err(VerifyError::Fault));
     let verdict = match &verified {
         Ok(verified) => verified.verdict(),
         Err(error) => error.verdict(),
@@ -218,14 +233,19 @@ pub fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, Veri
     if !found.is_file() {
         return Err(failed(io::Error::other("it is not an ordinary file")));
     }
-    let mut bytes = Vec::new();
+    let too_long = || failed(io::Error::other(format!("it is longer than {limit} bytes")));
+    // Break it: leave this out; a gigabyte is then read before it is refused (`faults::hostile::no_file_takes_memory_or_time`).
+    if found.len() > limit {
+        return Err(too_long());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0));
     let file = File::open(path).map_err(failed)?;
+    // It may have grown meanwhile.
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(failed)?;
     if bytes.len() as u64 > limit {
-        let problem = format!("it is longer than {limit} bytes");
-        return Err(failed(io::Error::other(problem)));
+        return Err(too_long());
     }
     Ok(bytes)
 }

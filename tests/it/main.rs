@@ -21,6 +21,7 @@ mod commands;
 mod config;
 mod connector;
 mod demo;
+mod faults;
 mod forge;
 mod gate;
 mod git_command;

@@ -33,11 +33,7 @@ impl Prepared {
     /// The same for one that a log is known to hold at `index`.
     pub fn logged(trust: &TrustHistory, bytes: &[u8], index: Option<u64>) -> Self {
         match Envelope::parse(bytes) {
-            Ok(envelope) => Self {
-                keyid: Some(envelope.keyid().clone()),
-                digest: Some(envelope.digest()),
-                attested: authenticate_logged(trust, &envelope, index),
-            },
+            Ok(envelope) => Self::read(trust, &envelope, index),
             Err(error) => Self {
                 keyid: None,
                 digest: None,
@@ -47,6 +43,21 @@ impl Prepared {
                     error.to_string(),
                 )),
             },
+        }
+    }
+
+    /// The same for one that was read already.
+    pub fn read(trust: &TrustHistory, envelope: &Envelope, index: Option<u64>) -> Self {
+        let attested = authenticate_logged(trust, envelope, index);
+        // What is authentic was hashed to find that out.
+        let digest = match &attested {
+            Ok(attested) => attested.digest(),
+            Err(_) => envelope.digest(),
+        };
+        Self {
+            keyid: Some(envelope.keyid().clone()),
+            digest: Some(digest),
+            attested,
         }
     }
 
