@@ -23,6 +23,7 @@ mod connector;
 mod demo;
 mod faults;
 mod forge;
+mod fuzz;
 mod gate;
 mod git_command;
 mod health;
