@@ -188,18 +188,22 @@ impl<'a> Walk<'a> {
         report.keyid = prepared.keyid;
         report.digest = prepared.digest;
         let attested = prepared.attested?;
-        report.kind = Some(attested.statement().predicate_type());
+        let (kind, digest) = (attested.statement().predicate_type(), attested.digest());
+        report.kind = Some(kind);
         report.role = Some(attested.role());
-        let Some(event) = attested.statement().as_event() else {
-            let found = attested.statement().predicate_type().name();
-            return Err(Refusal::invalid(Rule::Kind, "an event of a chain", found));
+        let Some(event) = attested.into_statement().into_event() else {
+            return Err(Refusal::invalid(
+                Rule::Kind,
+                "an event of a chain",
+                kind.name(),
+            ));
         };
         let mut refusals = self.check_block(event.block());
-        refusals.extend(self.story.take(attested.digest(), event));
+        refusals.extend(self.story.take(digest, &event));
         if matches!(event, Event::Gap(_)) {
             self.report.gaps.push(self.position);
         }
-        report.event = Some(event.clone());
+        report.event = Some(event);
         Ok(refusals)
     }
 
