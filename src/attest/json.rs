@@ -5,6 +5,7 @@
 //! surrogates, nesting deeper than [`MAX_DEPTH`], bytes after the end. The reader does not build on `serde_json`'s own
 //! numbers, whose behaviour changes with a feature flag that another crate of the build may switch on.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -92,9 +93,10 @@ pub enum JsonError {
     },
 }
 
-/// A JSON document as strictly read. Numbers are integers; members are unique and ordered by name.
+/// A JSON document as strictly read. Numbers are integers; members are unique and ordered by name. Strings that stand there as
+/// they are stay where they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Json {
+pub enum Json<'a> {
     /// `null`.
     Null,
     /// `true` or `false`.
@@ -102,14 +104,14 @@ pub enum Json {
     /// An integer within ±[`MAX_INTEGER`].
     Integer(i64),
     /// A string.
-    Text(String),
+    Text(Cow<'a, str>),
     /// An array.
     List(Vec<Self>),
     /// An object.
-    Members(BTreeMap<String, Self>),
+    Members(BTreeMap<Cow<'a, str>, Self>),
 }
 
-impl Json {
+impl Json<'_> {
     /// The string member `name` of an object, if this is one and has it.
     pub fn text_member(&self, name: &str) -> Option<&str> {
         match self {
@@ -123,7 +125,7 @@ impl Json {
 }
 
 /// Reads one document of at most `limit` bytes.
-pub fn read(bytes: &[u8], limit: usize) -> Result<Json, JsonError> {
+pub fn read(bytes: &[u8], limit: usize) -> Result<Json<'_>, JsonError> {
     if bytes.len() > limit {
         return Err(JsonError::TooLong {
             length: bytes.len(),
@@ -150,7 +152,10 @@ pub fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8], limit: usize) -> Res
 }
 
 /// The typed reading of `bytes`, of which `json` is the strict reading. What `T` writes back must be the same document.
-pub fn typed<T: DeserializeOwned + Serialize>(bytes: &[u8], json: &Json) -> Result<T, JsonError> {
+pub fn typed<T: DeserializeOwned + Serialize>(
+    bytes: &[u8],
+    json: &Json<'_>,
+) -> Result<T, JsonError> {
     let value: T = serde_json::from_slice(bytes).map_err(|error| JsonError::Shape {
         reason: shown(&error.to_string()),
     })?;
@@ -175,8 +180,8 @@ struct Reader<'a> {
     at: usize,
 }
 
-impl Reader<'_> {
-    fn value(&mut self, depth: usize) -> Result<Json, JsonError> {
+impl<'a> Reader<'a> {
+    fn value(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         self.skip_space();
         match self.peek() {
             Some(b'{') => self.members(depth),
@@ -190,7 +195,7 @@ impl Reader<'_> {
         }
     }
 
-    fn members(&mut self, depth: usize) -> Result<Json, JsonError> {
+    fn members(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         self.enter(depth)?;
         let mut members = BTreeMap::new();
         if self.closes(b'}') {
@@ -216,7 +221,7 @@ impl Reader<'_> {
         }
     }
 
-    fn list(&mut self, depth: usize) -> Result<Json, JsonError> {
+    fn list(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         self.enter(depth)?;
         let mut items = Vec::new();
         if self.closes(b']') {
@@ -249,7 +254,7 @@ impl Reader<'_> {
         closes
     }
 
-    fn integer(&mut self) -> Result<Json, JsonError> {
+    fn integer(&mut self) -> Result<Json<'a>, JsonError> {
         let start = self.at;
         let refused = JsonError::Number { at: start };
         if self.peek() == Some(b'-') {
@@ -273,28 +278,36 @@ impl Reader<'_> {
         }
     }
 
-    fn string(&mut self) -> Result<String, JsonError> {
+    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.take(b'"', "a string")?;
-        let mut out = String::new();
+        let plain = self.plain();
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(plain));
+        }
+        let mut out = plain.to_owned();
         loop {
-            let start = self.at;
-            while self
-                .peek()
-                .is_some_and(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
-            {
-                self.at += 1;
-            }
-            out.push_str(&self.text[start..self.at]);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(out);
+                    return Ok(Cow::Owned(out));
                 }
                 Some(b'\\') => out.push(self.escape()?),
                 Some(_) => return Err(self.expected("no raw control character in a string")),
                 None => return Err(self.expected("the end of the string")),
             }
+            out.push_str(self.plain());
         }
+    }
+
+    /// What of a string stands for itself, from here on.
+    fn plain(&mut self) -> &'a str {
+        let start = self.at;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+        self.at += rest.iter().position(special).unwrap_or(rest.len());
+        // Between special bytes, which are no part of a longer character.
+        self.text.get(start..self.at).unwrap_or_default()
     }
 
     fn escape(&mut self) -> Result<char, JsonError> {
@@ -346,7 +359,7 @@ impl Reader<'_> {
         Ok(unit)
     }
 
-    fn word(&mut self, word: &'static str, value: Json) -> Result<Json, JsonError> {
+    fn word(&mut self, word: &'static str, value: Json<'a>) -> Result<Json<'a>, JsonError> {
         if self.bytes[self.at..].starts_with(word.as_bytes()) {
             self.at += word.len();
             Ok(value)

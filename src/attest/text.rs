@@ -107,7 +107,7 @@ impl TryFrom<String> for Text {
         Self::check_length(&text)?;
         if text.contains('\0') {
             Err(TextError::Nul)
-        } else if !is_nfc(&text) {
+        } else if !text.is_ascii() && !is_nfc(&text) {
             Err(TextError::NotNormal)
         } else {
             Ok(Self(text))

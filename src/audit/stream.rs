@@ -1,10 +1,11 @@
 //! Verification of a whole log: every leaf, every signature, every chain, and that they make the tree that was signed.
 //!
 //! Signatures are verified side by side, a block of leaves at a time; everything that depends on the order of the leaves is
-//! done once, in order. What is kept in memory is a few blocks, the chains that have not ended, and for each that has the places
-//! of its events, so that one that goes on after all can be walked again.
+//! done once, in order. What is kept in memory is a few blocks, the chains that went on lately, and of every other one the places
+//! of its events, so that it can be walked again if it goes on after all.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,10 @@ use crate::log::{
 
 /// Blocks of leaves that wait for each worker's turn.
 const AHEAD: usize = 2;
+/// Chains that are kept while they are open. The one that has rested longest is dropped then; it is walked again if it goes on.
+const MOST_OPEN: usize = 4_096;
+/// Chains that are kept although they have ended: an escalation may follow soon.
+const MOST_ENDED: usize = 512;
 /// Failures that a report tells; of the others it gives the number.
 const MOST_FAILURES: usize = 1_000;
 /// A silence of the log that is told, in milliseconds: two hours, while there is a sign of life every hour.
@@ -137,8 +142,9 @@ type Block = Result<Vec<Judged>, String>;
 
 /// What is known of an incident.
 enum Chain {
-    Growing(Box<GrowingChain>, Vec<u64>),
-    /// It has ended, or was verified before.
+    /// As far as it was walked.
+    Kept(Box<GrowingChain>, Vec<u64>),
+    /// Only where its events are: it has rested, or was verified before.
     Known(Vec<u64>),
 }
 
@@ -150,6 +156,9 @@ struct Audit<'a> {
     /// How much of it was verified before.
     before: Option<TreeHead>,
     chains: BTreeMap<[u8; 16], Chain>,
+    /// The chains that are kept, by the place of their last event: the open ones, and those that have ended.
+    open: BTreeMap<u64, [u8; 16]>,
+    ended: BTreeMap<u64, [u8; 16]>,
     alive_at: Option<i64>,
     report: LogReport,
 }
@@ -163,6 +172,8 @@ impl<'a> Audit<'a> {
             tree: Frontier::new(),
             before: None,
             chains: BTreeMap::new(),
+            open: BTreeMap::new(),
+            ended: BTreeMap::new(),
             alive_at: None,
             report: LogReport {
                 verdict: Verdict::Valid,
@@ -335,9 +346,14 @@ impl<'a> Audit<'a> {
             return;
         };
         let key = name(&incident);
+        if let Some(Chain::Kept(_, places)) = self.chains.get(&key) {
+            for kept in [&mut self.open, &mut self.ended] {
+                places.last().map(|last| kept.remove(last));
+            }
+        }
         let (mut chain, mut places) = match self.chains.remove(&key) {
             None => (Box::default(), Vec::new()),
-            Some(Chain::Growing(chain, places)) => (chain, places),
+            Some(Chain::Kept(chain, places)) => (chain, places),
             Some(Chain::Known(places)) => match self.walked(&places) {
                 Ok(chain) => (Box::new(chain), places),
                 Err(found) => {
@@ -353,13 +369,32 @@ impl<'a> Audit<'a> {
             self.fail(place, verdict, rule, &failure.expected, &failure.found);
         }
         places.push(place);
-        let chain = if chain.is_closed() {
-            places.shrink_to_fit();
-            Chain::Known(places)
+        let kept = if chain.is_closed() {
+            &mut self.ended
         } else {
-            Chain::Growing(chain, places)
+            &mut self.open
         };
-        self.chains.insert(key, chain);
+        kept.insert(place, key);
+        self.chains.insert(key, Chain::Kept(chain, places));
+        self.drop_the_longest_rested();
+    }
+
+    /// Keeps memory bounded however many incidents there are, and however many of them never end.
+    fn drop_the_longest_rested(&mut self) {
+        for (kept, most) in [(&mut self.open, MOST_OPEN), (&mut self.ended, MOST_ENDED)] {
+            if kept.len() <= most {
+                continue;
+            }
+            let rested = kept.pop_first().map(|(_, key)| key);
+            let chain = rested.and_then(|key| self.chains.get_mut(&key));
+            if let Some(chain) = chain
+                && let Chain::Kept(_, places) = chain
+            {
+                let mut places = std::mem::take(places);
+                places.shrink_to_fit();
+                *chain = Chain::Known(places);
+            }
+        }
     }
 
     /// A chain from the places of its events, each shown to be what was verified before.
@@ -428,7 +463,7 @@ impl<'a> Audit<'a> {
             return (self.report, None);
         }
         let incidents = self.chains.into_iter().map(|(key, chain)| {
-            let (Chain::Growing(_, places) | Chain::Known(places)) = chain;
+            let (Chain::Kept(_, places) | Chain::Known(places)) = chain;
             (hex::encode(key), places)
         });
         let memory = LogMemory {
@@ -450,7 +485,10 @@ fn work(
     sender: &SyncSender<Block>,
 ) {
     for block in blocks {
-        let judged = judged(files, trust, size, block);
+        // Break it: call it directly; a fault of this program then ends the verification without a word
+        // (`audit::stream::a_part_of_the_verifier_that_fails_makes_nothing_valid`).
+        let judged = catch_unwind(AssertUnwindSafe(|| judged(files, trust, size, block)))
+            .unwrap_or_else(|_| Err("the verifier itself failed here".to_owned()));
         let failed = judged.is_err();
         // Nobody takes it any more when the verification has ended.
         if sender.send(judged).is_err() || failed {
@@ -472,8 +510,8 @@ fn judged(files: &dyn LogFiles, trust: &TrustHistory, size: u64, block: u64) -> 
 
 fn judge(trust: &TrustHistory, entry: &[u8], place: u64) -> Judged {
     let what = match Leaf::parse(entry) {
-        Ok(Leaf::Statement(_)) => {
-            What::Event(Box::new(Prepared::logged(trust, entry, Some(place))))
+        Ok(Leaf::Statement(envelope)) => {
+            What::Event(Box::new(Prepared::read(trust, &envelope, Some(place))))
         }
         Ok(Leaf::TrustRoot(document)) => What::TrustRoot(document.digest()),
         Ok(Leaf::Record(record)) => What::Record(record),

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
+use super::hexadecimal::{Digits, read};
 use super::{CHANGE_SET_ALGORITHM, ChangeSet};
 
 /// A SHA-256 digest, 64 lower-case hexadecimal digits as text.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256Digest([u8; 32]);
 
 impl Sha256Digest {
@@ -50,22 +50,21 @@ impl std::str::FromStr for Sha256Digest {
     }
 }
 
-impl TryFrom<String> for Sha256Digest {
-    type Error = DigestError;
-    fn try_from(text: String) -> Result<Self, DigestError> {
-        text.parse()
+impl Serialize for Sha256Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(Digits::of(&self.0).as_str())
     }
 }
 
-impl From<Sha256Digest> for String {
-    fn from(digest: Sha256Digest) -> Self {
-        digest.to_string()
+impl<'de> Deserialize<'de> for Sha256Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(deserializer)
     }
 }
 
 impl fmt::Display for Sha256Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
+        f.write_str(Digits::of(&self.0).as_str())
     }
 }
 

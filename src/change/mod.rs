@@ -5,6 +5,7 @@
 
 mod digest;
 mod document;
+mod hexadecimal;
 mod oid;
 mod path;
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::hexadecimal::{Digits, read};
 
 /// How a repository names its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,8 +47,7 @@ pub struct OidError {
 }
 
 /// A complete object id (commit, tree or blob).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Oid {
     format: ObjectFormat,
     bytes: [u8; 32],
@@ -113,28 +114,28 @@ impl std::str::FromStr for Oid {
         if !lower || !matches!(text.len(), 40 | 64) {
             return Err(error());
         }
-        hex::decode(text)
-            .map_err(|_| error())
-            .and_then(|raw| Self::from_bytes(&raw))
+        let mut raw = [0; 32];
+        let raw = raw.get_mut(..text.len() / 2).ok_or_else(error)?;
+        hex::decode_to_slice(text, raw).map_err(|_| error())?;
+        Self::from_bytes(raw)
     }
 }
 
-impl TryFrom<String> for Oid {
-    type Error = OidError;
-    fn try_from(text: String) -> Result<Self, OidError> {
-        text.parse()
+impl Serialize for Oid {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(Digits::of(self.as_bytes()).as_str())
     }
 }
 
-impl From<Oid> for String {
-    fn from(oid: Oid) -> Self {
-        oid.to_string()
+impl<'de> Deserialize<'de> for Oid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(deserializer)
     }
 }
 
 impl fmt::Display for Oid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.as_bytes()))
+        f.write_str(Digits::of(self.as_bytes()).as_str())
     }
 }
 

@@ -1,6 +1,7 @@
 //! A whole log as files: `checkpoint`, `tile/…` (C2SP tlog-tiles) and `root/<version>.json` in one folder.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -186,14 +187,16 @@ fn remember(path: &Path, memory: &LogMemory) -> Result<(), VerifyError> {
         path: shown(&path.display().to_string()),
         cause,
     };
-    let bytes = serde_json::to_vec(memory).map_err(|error| failed(error.into()))?;
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = PathBuf::from(beside);
-    let mut file = std::fs::File::create(&beside).map_err(failed)?;
-    file.write_all(&bytes)
-        .and_then(|()| file.sync_all())
-        .map_err(failed)?;
+    // Never whole in memory: of a long log it is many megabytes.
+    let mut file = BufWriter::new(File::create(&beside).map_err(failed)?);
+    serde_json::to_writer(&mut file, memory).map_err(|error| failed(error.into()))?;
+    let file = file
+        .into_inner()
+        .map_err(|error| failed(error.into_error()))?;
+    file.sync_all().map_err(failed)?;
     std::fs::rename(&beside, path).map_err(failed)
 }
 

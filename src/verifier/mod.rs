@@ -14,6 +14,7 @@ pub use log_folder::LogFolder;
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -114,6 +115,11 @@ pub enum VerifyError {
         /// Why not.
         reason: String,
     },
+    /// The verifier itself failed.
+    #[error(
+        "the verifier itself failed, which is a fault of this program: report it with what is on standard error"
+    )]
+    Fault,
     /// No bundle.
     #[error("{path}: {cause}")]
     Bundle {
@@ -194,7 +200,15 @@ pub fn verify(request: &Request) -> Result<Verified, VerifyError> {
 /// Verifies and says what came of it: the text, or one JSON document; and the exit code, 0 valid, 1 invalid, 3 cannot tell.
 /// Timestamps are told, not checked.
 pub fn answer(request: &Request, json: bool) -> (String, u8) {
-    answer_with(request, json, None)
+    answer_to(|| verify(request), json)
+}
+
+/// The same for any verification. One that panics has verified nothing, and that is said.
+pub fn answer_to(
+    verify: impl FnOnce() -> Result<Verified, VerifyError>,
+    json: bool,
+) -> (String, u8) {
+    told(&caught(verify), json, false)
 }
 
 /// [`answer`], with timestamps checked by whoever can.
@@ -203,16 +217,24 @@ pub fn answer_with(
     json: bool,
     roots: Option<&dyn TimestampRoots>,
 ) -> (String, u8) {
-    let mut verified = verify(request);
-    if let (Ok(verified), Some(roots)) = (&mut verified, roots) {
-        verified.check_timestamps(roots);
-    }
+    let verified = caught(|| {
+        let mut verified = verify(request)?;
+        if let Some(roots) = roots {
+            verified.check_timestamps(roots);
+        }
+        Ok(verified)
+    });
     told(&verified, json, roots.is_some())
 }
 
 /// The answer when the roots of timestamps cannot be had, in the words of whoever tried: nothing was verified.
 pub fn answer_without_roots(reason: String, json: bool) -> (String, u8) {
     told(&Err(VerifyError::TimestampRoots { reason }), json, true)
+}
+
+fn caught(verify: impl FnOnce() -> Result<Verified, VerifyError>) -> Result<Verified, VerifyError> {
+    // Break it: call it directly; a fault then ends without a verdict (`faults::a_verifier_that_fails_says_so`).
+    catch_unwind(AssertUnwindSafe(verify)).unwrap_or(Err(VerifyError::Fault))
 }
 
 fn told(verified: &Result<Verified, VerifyError>, json: bool, roots: bool) -> (String, u8) {
@@ -280,14 +302,19 @@ pub fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, Veri
     if !found.is_file() {
         return Err(failed(io::Error::other("it is not an ordinary file")));
     }
-    let mut bytes = Vec::new();
+    let too_long = || failed(io::Error::other(format!("it is longer than {limit} bytes")));
+    // Break it: leave this out; a gigabyte is then read before it is refused (`faults::hostile::no_file_takes_memory_or_time`).
+    if found.len() > limit {
+        return Err(too_long());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0));
     let file = File::open(path).map_err(failed)?;
+    // It may have grown meanwhile.
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(failed)?;
     if bytes.len() as u64 > limit {
-        let problem = format!("it is longer than {limit} bytes");
-        return Err(failed(io::Error::other(problem)));
+        return Err(too_long());
     }
     Ok(bytes)
 }

@@ -140,19 +140,21 @@ fn check_key(
     reference: TrustRootRef,
     claim: Claim,
 ) -> Result<(), Refusal> {
-    let named = format!("version {} ({})", reference.version, reference.sha256);
+    let named = || format!("version {} ({})", reference.version, reference.sha256);
     let Some(root) = trust.version(reference) else {
         let same_number = trust
             .versions()
             .find(|root| root.document().version == reference.version);
         return Err(match same_number {
-            Some(held) => {
-                Refusal::invalid(Rule::TrustRoot, format!("digest {}", held.digest()), named)
-            }
+            Some(held) => Refusal::invalid(
+                Rule::TrustRoot,
+                format!("digest {}", held.digest()),
+                named(),
+            ),
             None => Refusal::unverifiable(
                 Rule::TrustRoot,
                 "a version of the trust root that is held",
-                named,
+                named(),
             ),
         });
     };

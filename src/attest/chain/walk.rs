@@ -33,11 +33,7 @@ impl Prepared {
     /// The same for one that a log is known to hold at `index`.
     pub fn logged(trust: &TrustHistory, bytes: &[u8], index: Option<u64>) -> Self {
         match Envelope::parse(bytes) {
-            Ok(envelope) => Self {
-                keyid: Some(envelope.keyid().clone()),
-                digest: Some(envelope.digest()),
-                attested: authenticate_logged(trust, &envelope, index),
-            },
+            Ok(envelope) => Self::read(trust, &envelope, index),
             Err(error) => Self {
                 keyid: None,
                 digest: None,
@@ -47,6 +43,21 @@ impl Prepared {
                     error.to_string(),
                 )),
             },
+        }
+    }
+
+    /// The same for one that was read already.
+    pub fn read(trust: &TrustHistory, envelope: &Envelope, index: Option<u64>) -> Self {
+        let attested = authenticate_logged(trust, envelope, index);
+        // What is authentic was hashed to find that out.
+        let digest = match &attested {
+            Ok(attested) => attested.digest(),
+            Err(_) => envelope.digest(),
+        };
+        Self {
+            keyid: Some(envelope.keyid().clone()),
+            digest: Some(digest),
+            attested,
         }
     }
 
@@ -192,18 +203,22 @@ impl<'a> Walk<'a> {
         report.keyid = prepared.keyid;
         report.digest = prepared.digest;
         let attested = prepared.attested?;
-        report.kind = Some(attested.statement().predicate_type());
+        let (kind, digest) = (attested.statement().predicate_type(), attested.digest());
+        report.kind = Some(kind);
         report.role = Some(attested.role());
-        let Some(event) = attested.statement().as_event() else {
-            let found = attested.statement().predicate_type().name();
-            return Err(Refusal::invalid(Rule::Kind, "an event of a chain", found));
+        let Some(event) = attested.into_statement().into_event() else {
+            return Err(Refusal::invalid(
+                Rule::Kind,
+                "an event of a chain",
+                kind.name(),
+            ));
         };
         let mut refusals = self.check_block(event.block());
-        refusals.extend(self.story.take(attested.digest(), event));
+        refusals.extend(self.story.take(digest, &event));
         if matches!(event, Event::Gap(_)) {
             self.report.gaps.push(self.position);
         }
-        report.event = Some(event.clone());
+        report.event = Some(event);
         Ok(refusals)
     }
 

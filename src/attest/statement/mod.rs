@@ -222,6 +222,14 @@ impl Statement {
         }
     }
 
+    /// The chain event, if it is one, to keep.
+    pub fn into_event(self) -> Option<Event> {
+        match self.predicate {
+            Predicate::Event(event) => Some(event),
+            Predicate::Evidence(_) | Predicate::Organisation(_) => None,
+        }
+    }
+
     /// The trust root and the moment that it names; in-toto's test result has no place for them.
     pub fn claims(&self) -> Option<(TrustRootRef, Millis)> {
         match &self.predicate {
@@ -308,7 +316,7 @@ impl Statement {
 /// Bytes and their strict reading, on the way to a typed statement.
 struct Source<'a> {
     bytes: &'a [u8],
-    document: &'a Json,
+    document: &'a Json<'a>,
 }
 
 impl Source<'_> {

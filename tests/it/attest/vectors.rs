@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use caretaker::attest::dsse::pae;
 use caretaker::attest::{ForeignEnvelope, PublicKey};
+use ed25519_dalek::{Signature, Verifier as _, VerifyingKey};
 use serde_json::Value;
 
 use crate::support::corpus;
@@ -154,7 +155,7 @@ fn signatures_that_only_lenient_verifiers_take_are_refused() {
         "c0ec128a0058fbe8a48ae7109a33405126018ca8acd981849f6a86d3eae95517"
     )));
     // R is the identity: holds in the equation, refused only by the strict check.
-    // Break: use `verify` in place of `verify_strict` in `PublicKey::verifies`.
+    // Break: leave the comparison with the points of small order out of `PublicKey::verifies`.
     assert!(!verifies(concat!(
         "0100000000000000000000000000000000000000000000000000000000000000",
         "7b5634f6dc8a5e9d9304fd104f2d36e545fe6079cf6103497919baae32732401"
@@ -164,4 +165,83 @@ fn signatures_that_only_lenient_verifiers_take_are_refused() {
         "e8eaddf92bbc5157251f3d6b4f48b5f44dd745d403f9d343b8777c2967191dad",
         "a897e9476a4da4661c282e98197336c2353817eb6f0cbe0fcaff40a490a3d309"
     )));
+}
+
+/// For a key with a part of small order, and R each of the eight points of small order in turn: message, R, S. The equation holds
+/// in all of them, computed apart from the library.
+const SMALL_R: [(&str, &str, &str); 8] = [
+    (
+        "approve 8",
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "3545563be2cfea56671e0612d93134f4118ae0c3cb1a2cd207a08b0c1bbf1f06",
+    ),
+    (
+        "approve 9",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "857b0c34e05bce2a7af3141e7485edf6993d1b971f537681ebaac2c142eabc09",
+    ),
+    (
+        "approve 0",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "db8f919fd7dcdf275ebd053552de58a67c703bc0a6f8bd9341e7164b2876bf06",
+    ),
+    (
+        "approve 4",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "0ffeadd0a2d496f91b00ae35f7fc9c342bd8cac2225a1d9a38d8906c3b98a501",
+    ),
+    (
+        "approve 2",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "7dc3a6fc405088c41a2c03abbc16704667a302a580e4647cc71fe5f8c686ba02",
+    ),
+    (
+        "approve 2",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+        "16202c72fb9278cd1e8d4e939f21d1f6d8167908edfe4c3126580a4cacc8b10f",
+    ),
+    (
+        "approve 14",
+        "0000000000000000000000000000000000000000000000000000000000000080",
+        "a4b63d363d31a3f3fb6a40a70d09f277e0279559d6b5d67f65cc274a6750eb07",
+    ),
+    (
+        "approve 9",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+        "6850d7774b89d6e3f475238179d0205fd21ce481d047090ebeb9914a5add3c04",
+    ),
+];
+
+/// The shorter way of verifying says what `verify_strict` says: where the lenient one says otherwise, where both agree, and where
+/// the key or R has a part of small order without being of small order.
+#[test]
+fn verification_is_the_strict_one() {
+    let bytes =
+        hex_array("fbb3211d177bccefd763d01a88f6473e43e5cf0a0740e44ab5c64460eefd4675").unwrap();
+    let (own, key) = (
+        PublicKey::from_bytes(&bytes).unwrap(),
+        VerifyingKey::from_bytes(&bytes).unwrap(),
+    );
+    let verdicts = |message: &str, point: &str, scalar: &str| {
+        let bytes = hex_array(&format!("{point}{scalar}")).unwrap();
+        let signature = Signature::from_bytes(&bytes);
+        let message = message.as_bytes();
+        [
+            key.verify(message, &signature).is_ok(),
+            key.verify_strict(message, &signature).is_ok(),
+            own.verifies(message, &bytes),
+        ]
+    };
+    for (message, point, scalar) in SMALL_R {
+        let found = verdicts(message, point, scalar);
+        assert_eq!(found, [true, false, false], "{message} {point}");
+        let found = verdicts("another", point, scalar);
+        assert_eq!(found, [false, false, false], "{point}");
+    }
+    let mixed = verdicts(
+        "mixed 1",
+        "cdbc161be64c4302f56443ff29ccf36a2075be1a1fa67ff126b56315f5681c38",
+        "63d3c4026e854b3f9269b514c6eb14712d1070614a587211efed06893c72a00d",
+    );
+    assert_eq!(mixed, [true, true, true]);
 }

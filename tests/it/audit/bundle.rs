@@ -268,6 +268,37 @@ fn a_trust_root_that_does_not_follow_from_the_pinned_one_is_refused() {
     );
 }
 
+/// A version that was good once, from before a key was revoked: the pinned one decides.
+#[test]
+fn an_older_trust_root_than_the_pinned_one_changes_nothing() {
+    let bundle = contents(&merged()).write().unwrap();
+    let mut next = document();
+    next.version = 2;
+    next.prev = Some(trust_root().digest().into());
+    let mut executor = next.roles.executor[0].clone();
+    executor.revoked = Some(Revocation {
+        at: Millis(1),
+        at_index: None,
+        compromised_since: None,
+        reason: Text::new("stolen").unwrap(),
+    });
+    next.roles.executor = List::first_of([executor]);
+    let newest = TrustRoot::sign(&next, &[&root_key(0)]).unwrap();
+    // By its digest it has to be there, and it is not.
+    let missing = verify_bundle(&bundle, &Pin::Digest(newest.digest()), None);
+    assert!(
+        matches!(missing, Err(BundleError::NotThere { .. })),
+        "{missing:?}"
+    );
+    let report = verify_bundle(&bundle, &Pin::Root(Box::new(newest)), None).unwrap();
+    assert_failed(
+        &report,
+        Verdict::Invalid,
+        Rule::Chain(ChainRule::KeyRevoked),
+    );
+    assert_eq!(check(&bundle).report.verdict, Verdict::Valid);
+}
+
 #[test]
 fn another_trust_root_of_the_pinned_number_is_refused() {
     let mut bundle = contents(&merged());

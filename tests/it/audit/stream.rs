@@ -330,6 +330,61 @@ fn nothing_logged_and_missing_files_are_never_valid() {
     assert_failed(&report, Verdict::CannotVerify, 0, Rule::Log);
 }
 
+struct Failing;
+
+impl LogFiles for Failing {
+    fn file(&self, _tile: TileId) -> Result<Vec<u8>, String> {
+        panic!("injected")
+    }
+}
+
+#[test]
+fn a_part_of_the_verifier_that_fails_makes_nothing_valid() {
+    let head = log_of(4).head();
+    let (report, memory) = verify_log(&Failing, &trust(), head, None, None, 2, &mut |_| {});
+    assert_failed(&report, Verdict::CannotVerify, 0, Rule::Log);
+    assert_eq!(memory, None);
+}
+
+/// More incidents are open at once than are kept: what becomes of each of them is found all the same.
+#[test]
+fn many_incidents_that_never_end_are_still_chains() {
+    let mut log = Log::default();
+    log.append(&trust_root().to_bytes().unwrap());
+    let nothing_yet = Ledger::new();
+    let mut ledgers = Vec::new();
+    for number in 0..4_200_u16 {
+        let mut ledger = nothing_yet.clone();
+        let mut entropy = [0; 10];
+        entropy[..2].copy_from_slice(&number.to_be_bytes());
+        ledger.incident = IncidentId::new(NOW, entropy);
+        ledger.propose(|_| ());
+        log.append(&ledger.envelopes[0]);
+        ledgers.push(ledger);
+    }
+    // The first rested longest and goes on as it should; the second says again what it has said.
+    let first = &mut ledgers[0];
+    first.decide(|_| ());
+    first.answer(|_| ());
+    first.execute(|_| ());
+    first.envelopes[1..]
+        .iter()
+        .for_each(|envelope| log.append(envelope));
+    let (report, _) = verified(&log, None);
+    assert_eq!(report.verdict, Verdict::Valid, "{report:#?}");
+    assert_eq!(report.incidents, 4_200);
+    log.append(&ledgers[1].envelopes[0]);
+    let place = log.tree.size() - 1;
+    let (report, _) = verified(&log, None);
+    // Break it: forget the places of the chain that is dropped in `Audit::drop_the_longest_rested`.
+    assert_failed(
+        &report,
+        Verdict::Invalid,
+        place,
+        Rule::Chain(ChainRule::Seq),
+    );
+}
+
 #[test]
 fn a_key_counts_in_its_part_of_the_log() {
     let mut document = root_document();
