@@ -77,7 +77,8 @@ impl Memory for FileMemory {
         // Held until the next one opens or unlocks it: another process must not sign between the look and the line.
         let taken = held.take(&self.path, incident, seq, digest);
         let unlocked = held.file.as_ref().map_or(Ok(()), File::unlock);
-        // Break it: ignore this error; `keys::memory::what_cannot_be_remembered_is_not_signed` fails.
+        // Break it: ignore this error;
+        // `keys::memory::a_line_that_was_cut_off_is_written_anew_and_a_damaged_one_stops_everything` fails.
         let digest = taken.map_err(|cause| self.failed("using", &cause))?;
         unlocked.map_err(|cause| self.failed("unlocking", &cause))?;
         Ok(digest)

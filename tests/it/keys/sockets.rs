@@ -1,7 +1,9 @@
 //! Where `caretaker signer` answers, and where it does not.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use caretaker::attest::Role;
 use caretaker::clock::{Clock as _, SystemClock};
@@ -25,9 +27,25 @@ fn arguments(socket: &Path) -> [&str; 5] {
 
 /// Why the signer does not start.
 fn refusal(home: &Home, socket: &Path) -> String {
-    let output = caretaker(home, &arguments(socket));
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(output.stdout.is_empty(), "{output:?}");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_caretaker"))
+        .args(arguments(socket))
+        .current_dir(home.folder.path())
+        .env_clear()
+        .envs(home.variables.clone())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // One that starts says so in a line and stays.
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    if !line.is_empty() {
+        child.kill().unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), line.as_str()), (Some(1), ""));
     let own = rustix::process::geteuid().as_raw().to_string();
     let said = String::from_utf8(output.stderr).unwrap();
     let said = said.replace(&format!("is user {own}"), "is user [own]");
