@@ -10,7 +10,7 @@ use caretaker::log::{Checkpoint, Frontier, LogProof, LogSigner, Node, ProofPlan,
 
 use super::super::change::{Random, changed};
 use super::super::ledger::{Ledger, label, root_document, root_key};
-use super::{Target, words};
+use super::{Reshape, Target, words};
 
 pub(super) fn targets() -> Vec<Target> {
     vec![
@@ -82,7 +82,7 @@ fn archive() -> Target {
 }
 
 /// Valid are only the first events of what was signed and logged, unchanged.
-fn bundle(name: &'static str, reshape: Option<fn(&mut Random, &[Vec<u8>]) -> Vec<u8>>) -> Target {
+fn bundle(name: &'static str, reshape: Option<Reshape>) -> Target {
     let (Some((good, lines)), Some(root)) = (sound(), trust_root()) else {
         return Target::new(name, Vec::new(), |_| Err("no bundle".to_owned()));
     };

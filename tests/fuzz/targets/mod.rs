@@ -12,6 +12,12 @@ use super::change::Random;
 /// Taken, or refused in these words. What must not be panics.
 pub(crate) type Outcome = Result<(), String>;
 
+/// Makes an input from documents that are taken.
+pub(crate) type Reshape = fn(&mut Random, &[Vec<u8>]) -> Vec<u8>;
+
+/// Reads an input, and checks what has to hold.
+pub(crate) type Read = Box<dyn Fn(&[u8]) -> Outcome>;
+
 /// A reader.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
@@ -20,9 +26,9 @@ pub(crate) struct Target {
     /// No longer inputs than this are tried, in bytes.
     pub(crate) longest: usize,
     /// How inputs are made where changes of bytes alone would never get past the outermost form.
-    pub(crate) reshape: Option<fn(&mut Random, &[Vec<u8>]) -> Vec<u8>>,
+    pub(crate) reshape: Option<Reshape>,
     /// Reads, and checks what has to hold.
-    pub(crate) read: Box<dyn Fn(&[u8]) -> Outcome>,
+    pub(crate) read: Read,
 }
 
 impl Target {

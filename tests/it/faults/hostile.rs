@@ -20,7 +20,7 @@ const LITTLE: u64 = 400_000;
 /// What a bundle of the greatest length that is read needs on top.
 const MUCH: u64 = LITTLE + 256 * 1_024;
 /// Far more than any of this takes.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 fn log_key() -> SecretKey {
     SecretKey::from_seed(&[77; 32])
@@ -216,8 +216,8 @@ fn no_folder_takes_memory_or_time() {
     entries.set_len(1 << 30).unwrap();
     assert_refused("entries of a gigabyte", folder.path(), LITTLE);
     // As many leaves as it says, none of which is one.
-    let leaves = [0xff_u8, 0xff].into_iter().chain([b'{'; 65_535]);
-    let leaves: Vec<u8> = leaves.collect();
+    let mut leaves = vec![0xff_u8; 2];
+    leaves.resize(2 + 65_535, b'{');
     std::fs::write(place("tile/entries/000"), leaves.repeat(256)).unwrap();
     checkpoint(256);
     assert_refused("leaves of 65,535 brackets", folder.path(), LITTLE);
