@@ -16,10 +16,15 @@ pub(super) fn exchange(
     let length = u32::try_from(question.len()).map_err(io::Error::other)?;
     let mut stream = UnixStream::connect(socket)?;
     stream.set_write_timeout(Some(patience))?;
-    stream.write_all(&length.to_be_bytes())?;
-    stream.write_all(question)?;
+    // Who refuses at once answers and hangs up while the question is still on its way: what was answered says more than that.
+    let asked = stream
+        .write_all(&length.to_be_bytes())
+        .and_then(|()| stream.write_all(question));
     let mut length = [0; 4];
-    fill(&mut stream, &mut length, until)?;
+    match (asked, fill(&mut stream, &mut length, until)) {
+        (_, Ok(())) => {}
+        (Err(error), Err(_)) | (Ok(()), Err(error)) => return Err(error),
+    }
     let length = u32::from_be_bytes(length);
     // Break it: leave this out; `keys::agent::whatever_else_answers_is_no_signature` fails.
     if length > longest {

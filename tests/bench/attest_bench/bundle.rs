@@ -41,6 +41,7 @@ pub(crate) fn measured(events: usize) -> Tried<Bundle> {
         trust_root: trust_root()?.digest().to_string(),
         checkpoint: None,
         state: None,
+        policy: None,
     };
     let mut times = Vec::new();
     for _ in 0..TIMES {

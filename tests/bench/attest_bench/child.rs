@@ -32,6 +32,7 @@ pub(crate) fn verified(folder: &Path, state: Option<&str>) -> Tried<Cost> {
         trust_root: trust_root()?.digest().to_string(),
         checkpoint: None,
         state: state.map(Into::into),
+        policy: None,
     };
     let begin = Instant::now();
     let verified = verify(&request)?;
