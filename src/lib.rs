@@ -27,6 +27,8 @@ pub mod incident;
 pub mod agent;
 #[cfg(feature = "full")]
 pub mod connector;
+#[cfg(feature = "full")]
+pub mod https;
 
 // Layer 4: adapters
 #[cfg(feature = "full")]

@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize, de};
-use url::{Host, Url};
+use url::Url;
+
+use crate::https::is_loopback;
 
 /// Why a text is not a usable address. The text is not repeated: it may hold a password or a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,12 +68,7 @@ impl fmt::Display for ListenAddress {
 
 fn parse(text: &str) -> Result<Url, AddressError> {
     let url = Url::parse(text).map_err(|error| AddressError::Url(error.to_string()))?;
-    let loopback = match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
+    let loopback = is_loopback(&url);
     match url.scheme() {
         "https" => {}
         "http" if loopback => {}

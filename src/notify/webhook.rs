@@ -5,12 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use reqwest::redirect::Policy;
-use url::{Host, Url};
+use url::Url;
 
 use super::{Notification, Notifier, NotifyError};
-
-const AGENT: &str = concat!("caretaker/", env!("CARGO_PKG_VERSION"));
+use crate::https;
 
 /// How much of an answer is read, in bytes, and thrown away: enough for a receiver that says thank you to be listened to.
 const ANSWER_BYTES: usize = 64 * 1024;
@@ -45,7 +43,7 @@ impl Webhook {
             return Err(WebhookSetupError::Deadline);
         }
         let client =
-            client(&url).map_err(|error| WebhookSetupError::Client(words(&error.without_url())))?;
+            https::client(&url).map_err(|error| WebhookSetupError::Client(https::words(error)))?;
         Ok(Self {
             client,
             url,
@@ -81,7 +79,7 @@ impl Webhook {
         request
             .send()
             .await
-            .map_err(|error| self.unreachable(words(&error.without_url())))
+            .map_err(|error| self.unreachable(https::words(error)))
     }
 
     fn taken(&self, status: StatusCode) -> Result<(), NotifyError> {
@@ -89,7 +87,7 @@ impl Webhook {
         let number = status.as_u16();
         if status.is_success() {
             Ok(())
-        } else if may_pass(status) {
+        } else if https::may_pass(status) {
             Err(NotifyError::Unavailable {
                 address,
                 status: number,
@@ -128,43 +126,6 @@ impl std::fmt::Debug for Webhook {
     }
 }
 
-/// A client that follows nothing, repeats nothing and keeps no connection.
-fn client(url: &Url) -> Result<reqwest::Client, reqwest::Error> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Losing the race to another thread leaves a provider installed, which is all that is needed.
-        drop(rustls::crypto::ring::default_provider().install_default());
-    }
-    let builder = reqwest::Client::builder()
-        .user_agent(AGENT)
-        // Break it: follow redirects; a receiver can then pass an approval link on to any other host
-        // (`notify::a_redirect_is_not_followed_since_the_message_may_carry_a_link`).
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .pool_max_idle_per_host(0);
-    let loopback = match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    // A proxy would only be in the way of a receiver on this machine, and would see its messages.
-    let builder = if loopback {
-        builder.no_proxy()
-    } else {
-        builder
-    };
-    builder.build()
-}
-
-/// Statuses that speak of the moment, not of the message.
-fn may_pass(status: StatusCode) -> bool {
-    status.is_server_error()
-        || matches!(
-            status,
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
-        )
-}
-
 /// Reads an answer to its end, but not without bound, so that a receiver that writes one does not meet a broken pipe. What it
 /// says is not kept: it may repeat the message, which may carry an approval link.
 async fn swallow(mut response: reqwest::Response) {
@@ -174,19 +135,4 @@ async fn swallow(mut response: reqwest::Response) {
     {
         read = read.saturating_add(piece.len());
     }
-}
-
-/// An error with its causes, each said once.
-fn words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let words = next.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        cause = next.source();
-    }
-    text
 }

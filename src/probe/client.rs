@@ -7,7 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::header::LOCATION;
 use http::{HeaderMap, Method};
-use reqwest::redirect::Policy;
 use reqwest::tls::TlsInfo;
 use reqwest::{Certificate, Client, ClientBuilder, Response};
 use tokio::time::Instant;
@@ -16,6 +15,7 @@ use url::Url;
 use super::resolve::Checked;
 use super::{AddressRules, Answer, Lookup, Probe, ProbeError, Question, valid_until};
 use crate::attest::text::shown;
+use crate::https;
 
 const AGENT: &str = concat!("caretaker/", env!("CARGO_PKG_VERSION"), " (health check)");
 
@@ -45,10 +45,6 @@ impl HttpProbe {
         lookup: Arc<dyn Lookup>,
         roots: &[Vec<u8>],
     ) -> Result<Self, ProbeSetupError> {
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            // Losing the race to another thread leaves a provider installed, which is all that is needed.
-            drop(rustls::crypto::ring::default_provider().install_default());
-        }
         let setup = |error: reqwest::Error| ProbeSetupError(words(&error));
         let roots = roots
             .iter()
@@ -142,11 +138,8 @@ impl Probe for HttpProbe {
 /// A client that follows nothing by itself, repeats nothing, keeps no connection and knows no proxy: a proxy would resolve names
 /// itself.
 fn builder() -> ClientBuilder {
-    Client::builder()
+    https::builder(true)
         .user_agent(AGENT)
-        .no_proxy()
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
         .pool_max_idle_per_host(0)
         .referer(false)
         .http1_only()

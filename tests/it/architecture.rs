@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
         "tool_gate",
     ],
     &["incident", "audit"],
-    &["connector", "agent"],
+    &["connector", "agent", "https"],
     &[
         "workspace",
         "sandbox",

@@ -16,11 +16,11 @@ use super::answer::{decoded, refusal};
 use super::api::Api;
 use super::app::{Permissions, of_app};
 use super::credential::Grant;
-use super::options::is_loopback;
 use super::path::branch_tail;
-use super::transport::{Answer, chain, http_client};
+use super::transport::{Answer, http_client};
 use crate::clock::Millis;
 use crate::connector::{Access, ConnectorError};
+use crate::https;
 
 const ACTION: &str = "reading what the credential may do";
 /// Costs no request of the limit.
@@ -292,10 +292,10 @@ fn moment(header: &str) -> Option<Millis> {
 /// In words: the address cannot be used, or nothing answers there in time.
 pub async fn reach(api_url: &str, deadline: Duration) -> Result<Option<Millis>, String> {
     let base = Url::parse(api_url).map_err(|_| "it is no address".to_owned())?;
-    let client = http_client(is_loopback(&base))?;
+    let client = http_client(https::is_loopback(&base))?;
     let address = format!("{}{FREE}", api_url.trim_end_matches('/'));
     let sent = client.get(address).timeout(deadline).send().await;
-    let answer = sent.map_err(|error| chain(&error.without_url()))?;
+    let answer = sent.map_err(https::words)?;
     let date = answer.headers().get(http::header::DATE);
     let date = date.and_then(|date| date.to_str().ok());
     Ok(date.and_then(http_date))

@@ -12,10 +12,11 @@ use super::call::{Caller, Opened, Read, Unanswered};
 use super::client::GithubClient;
 use super::credential::Use;
 use super::etags::Kept;
-use super::options::{GithubOptions, GithubSetupError, Setting, is_loopback};
+use super::options::{GithubOptions, GithubSetupError, Setting};
 use super::transport::Answer;
 use super::wire;
 use crate::connector::ConnectorError;
+use crate::https::is_loopback;
 
 /// Rows asked for per page, the most that the interface gives.
 const PER_PAGE: usize = 100;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
-use url::{Host, Url};
+use url::Url;
 
 use super::credential::TokenSource;
+use crate::https::is_loopback;
 
 /// What a [`super::GithubConnector`] is made from. The three bases are separate because enterprise servers put them in
 /// different places; none is derived from another.
@@ -225,14 +226,4 @@ pub(super) fn check_base(
         );
     }
     Ok(url)
-}
-
-/// Whether an address stays on this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }

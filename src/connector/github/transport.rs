@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_NONE_MATCH, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
+
+use crate::https;
 
 /// The version of the interface, named in this one place.
 pub(super) const API_VERSION: &str = "2022-11-28";
 /// The media type that every request asks for.
 pub(super) const MEDIA_TYPE: &str = "application/vnd.github+json";
-const AGENT: &str = concat!("caretaker/", env!("CARGO_PKG_VERSION"));
 
 /// The largest answer that is read, in bytes; job logs have their own limit.
 pub(super) const ANSWER_LIMIT: usize = 16 * 1024 * 1024;
@@ -70,21 +70,12 @@ pub(super) struct Outgoing<'a> {
 /// A client that follows nothing and repeats nothing. `direct` leaves out any proxy, which would only be in the way of a
 /// server on this machine.
 pub(super) fn http_client(direct: bool) -> Result<reqwest::Client, String> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Losing the race to another thread leaves a provider installed, which is all that is needed.
-        drop(rustls::crypto::ring::default_provider().install_default());
-    }
-    let builder = reqwest::Client::builder()
-        .user_agent(AGENT)
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        // A connection that the server may have closed meanwhile would make a merge ambiguous for nothing.
-        .pool_idle_timeout(Duration::from_secs(10));
-    let builder = if direct { builder.no_proxy() } else { builder };
+    // A connection that the server may have closed meanwhile would make a merge ambiguous for nothing.
+    let builder = https::builder(direct).pool_idle_timeout(Duration::from_secs(10));
     builder.build().map_err(|error| {
         format!(
             "the HTTPS client cannot be made ({}); are root certificates installed (Debian: ca-certificates)?",
-            chain(&error)
+            https::words(error)
         )
     })
 }
@@ -117,7 +108,7 @@ pub(super) async fn begun(
             .body(body.to_owned());
     }
     let sent = request.send().await;
-    sent.map_err(|error| Broken::Off(chain(&error.without_url())))
+    sent.map_err(|error| Broken::Off(https::words(error)))
 }
 
 /// Asks for a link without the credential and without our headers.
@@ -127,7 +118,7 @@ pub(super) async fn linked(
 ) -> Result<reqwest::Response, Broken> {
     // The link is a credential itself: it must not appear in an error.
     let sent = client.get(link).send().await;
-    sent.map_err(|error| Broken::Off(chain(&error.without_url())))
+    sent.map_err(|error| Broken::Off(https::words(error)))
 }
 
 /// Reads the whole answer.
@@ -153,22 +144,7 @@ pub(super) async fn piece(
 ) -> Result<Option<impl AsRef<[u8]> + std::ops::Deref<Target = [u8]>>, Broken> {
     let read = response.chunk().await;
     read.map_err(|error| {
-        let reason = chain(&error.without_url());
+        let reason = https::words(error);
         Broken::Off(format!("the answer broke off: {reason}"))
     })
-}
-
-/// An error with its causes, each said once.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let words = next.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        cause = next.source();
-    }
-    text
 }

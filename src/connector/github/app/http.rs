@@ -6,8 +6,9 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::super::options::{GithubSetupError, check_base, is_loopback};
-use super::super::transport::{API_VERSION, Answer, MEDIA_TYPE, chain, complete, http_client};
+use super::super::options::{GithubSetupError, check_base};
+use super::super::transport::{API_VERSION, Answer, MEDIA_TYPE, complete, http_client};
+use crate::https;
 
 /// A request to the REST interface.
 pub(super) struct Request<'a> {
@@ -35,7 +36,7 @@ impl Http {
             return Err(GithubSetupError::Deadline);
         }
         // A proxy would only be in the way of a server on this machine.
-        let client = http_client(is_loopback(&base))
+        let client = http_client(https::is_loopback(&base))
             .map_err(|reason| GithubSetupError::Client { reason })?;
         Ok(Self {
             client,
@@ -81,7 +82,7 @@ impl Http {
 
 async fn answered(outgoing: reqwest::RequestBuilder) -> Result<Answer, String> {
     let sent = outgoing.send().await;
-    let response = sent.map_err(|error| chain(&error.without_url()))?;
+    let response = sent.map_err(https::words)?;
     complete(response)
         .await
         .map_err(|broken| broken.to_string())
