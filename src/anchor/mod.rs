@@ -77,6 +77,16 @@ pub trait Anchor: Send + Sync {
     fn kind(&self) -> AnchorKind;
     /// Its name in the configuration, unique within its kind.
     fn name(&self) -> &str;
+    /// Whether a receipt that was kept is this anchor's word for this checkpoint. Whoever writes the database can put one there;
+    /// what somebody outside signed or holds, they cannot.
+    ///
+    /// # Errors
+    /// It is not, or nobody can tell now: see [`AnchorError`].
+    async fn confirm(
+        &self,
+        checkpoint: &SignedCheckpoint,
+        receipt: &Receipt,
+    ) -> Result<(), AnchorError>;
     /// Shows a checkpoint once; its receipt, which was checked as far as this installation can. `last` is the newest receipt
     /// there is.
     ///

@@ -16,8 +16,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use reqwest::redirect::Policy;
-use url::{Host, Url};
+use url::Url;
 
 pub use certificate::{Roots, RootsError};
 pub use request::{Nonce, request};
@@ -26,6 +25,7 @@ use super::{Anchor, AnchorError, AnchorKind, LogReader, Receipt};
 use crate::audit::{Stamped, TimestampRoots};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
+use crate::https;
 use crate::log::SignedCheckpoint;
 use token::Token;
 
@@ -35,7 +35,6 @@ pub const MAX_RESPONSE: usize = 64 * 1024;
 pub const CLOCKS_APART: i64 = 5 * 60 * 1000;
 /// How long an answer may take, unless somebody says otherwise.
 pub const DEADLINE: Duration = Duration::from_secs(20);
-const AGENT: &str = concat!("caretaker/", env!("CARGO_PKG_VERSION"));
 
 /// Why an answer is no timestamp of what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -191,8 +190,8 @@ impl Timestamp {
         if deadline.is_zero() {
             return Err(TimestampSetupError::Deadline);
         }
-        let client = client(&url);
-        let client = client.map_err(|error| TimestampSetupError::Client(words(error)))?;
+        let client = https::client(&url);
+        let client = client.map_err(|error| TimestampSetupError::Client(https::words(error)))?;
         let random = || getrandom::u64().map_err(|error| error.to_string());
         Ok(Self {
             name,
@@ -239,9 +238,9 @@ impl Timestamp {
         let query = HeaderValue::from_static("application/timestamp-query");
         let sent = self.client.post(self.url.clone());
         let sent = sent.header(CONTENT_TYPE, query).body(request).send().await;
-        let mut response = sent.map_err(|error| self.unanswered(words(error)))?;
+        let mut response = sent.map_err(|error| self.unanswered(https::words(error)))?;
         let status = response.status();
-        if may_pass(status) {
+        if https::may_pass(status) {
             return Err(self.unanswered(format!("it answered {status}")));
         }
         if status != StatusCode::OK {
@@ -251,7 +250,7 @@ impl Timestamp {
         let mut body = Vec::new();
         loop {
             let piece = response.chunk().await;
-            let Some(piece) = piece.map_err(|error| self.unanswered(words(error)))? else {
+            let Some(piece) = piece.map_err(|error| self.unanswered(https::words(error)))? else {
                 return Ok(body);
             };
             // Break it: leave the bound out; an answer that never ends then fills the memory
@@ -296,6 +295,11 @@ impl Timestamp {
     }
 }
 
+/// What is stamped of a checkpoint.
+fn imprint(checkpoint: &SignedCheckpoint) -> Sha256Digest {
+    Sha256Digest::of(checkpoint.without_cosignatures().as_bytes())
+}
+
 const NOT_AN_AUTHORITY: &str =
     "look whether the address in anchor.timestamps is that of a timestamp authority";
 
@@ -321,6 +325,17 @@ impl Anchor for Timestamp {
         &self.name
     }
 
+    async fn confirm(
+        &self,
+        checkpoint: &SignedCheckpoint,
+        receipt: &Receipt,
+    ) -> Result<(), AnchorError> {
+        let stamped = verify_timestamp(&receipt.bytes, &imprint(checkpoint), &self.roots);
+        stamped
+            .map(drop)
+            .map_err(|error| self.refused(error.to_string(), mend(&error)))
+    }
+
     async fn anchor(
         &self,
         checkpoint: &SignedCheckpoint,
@@ -328,7 +343,7 @@ impl Anchor for Timestamp {
         _last: Option<&Receipt>,
         now: Millis,
     ) -> Result<Receipt, AnchorError> {
-        let imprint = Sha256Digest::of(checkpoint.without_cosignatures().as_bytes());
+        let imprint = imprint(checkpoint);
         let nonce = (self.random)().map(Nonce::of);
         let nonce = nonce.map_err(|reason| self.unanswered(reason))?;
         let asked = self.ask(request(&imprint, nonce));
@@ -354,55 +369,4 @@ impl std::fmt::Debug for Timestamp {
             self.url.host_str().unwrap_or_default()
         )
     }
-}
-
-/// A client that follows nothing, repeats nothing and keeps no connection.
-fn client(url: &Url) -> Result<reqwest::Client, reqwest::Error> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Losing the race to another thread leaves a provider installed, which is all that is needed.
-        drop(rustls::crypto::ring::default_provider().install_default());
-    }
-    let builder = reqwest::Client::builder()
-        .user_agent(AGENT)
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .pool_max_idle_per_host(0);
-    let loopback = match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    // A proxy would only be in the way of an authority on this machine.
-    let builder = if loopback {
-        builder.no_proxy()
-    } else {
-        builder
-    };
-    builder.build()
-}
-
-/// Statuses that speak of the moment, not of the request.
-fn may_pass(status: StatusCode) -> bool {
-    status.is_server_error()
-        || matches!(
-            status,
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
-        )
-}
-
-/// An error with its causes, each said once, without the address, which may hold a key.
-fn words(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(next) = cause {
-        let words = next.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        cause = next.source();
-    }
-    text
 }

@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
-use url::{Host, Url};
+use url::Url;
 
 use super::{Anchor, AnchorError, AnchorKind, LogReader, Receipt};
 use crate::attest::text::shown;
 use crate::clock::Millis;
+use crate::https;
 use crate::log::{
     LogKeyError, NoteSignature, SignatureType, SignedAt, SignedCheckpoint, TreeHash, VerifierKey,
 };
 
-const AGENT: &str = concat!("caretaker/", env!("CARGO_PKG_VERSION"));
 /// How long one request may take, its answer included.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 /// How much of an answer is read, in bytes.
@@ -78,9 +77,9 @@ impl Witness {
         if key.signature_type() != SignatureType::Witness {
             return Err(unusable("it is the key of a log".to_owned()));
         }
-        let client = client(url).map_err(|error| WitnessSetupError::Client {
+        let client = https::client(url).map_err(|error| WitnessSetupError::Client {
             name: name.clone(),
-            reason: words(&error),
+            reason: https::words(error),
         })?;
         Ok(Self {
             client,
@@ -102,6 +101,23 @@ impl Anchor for Witness {
         &self.name
     }
 
+    async fn confirm(
+        &self,
+        checkpoint: &SignedCheckpoint,
+        receipt: &Receipt,
+    ) -> Result<(), AnchorError> {
+        let asking = Asking {
+            witness: self,
+            checkpoint,
+            action: format!(
+                "looking at the kept cosignature of the witness {}",
+                self.name
+            ),
+        };
+        let text = str::from_utf8(&receipt.bytes).unwrap_or_default();
+        asking.own_lines(text).map(drop)
+    }
+
     async fn anchor(
         &self,
         checkpoint: &SignedCheckpoint,
@@ -113,7 +129,6 @@ impl Anchor for Witness {
         let asking = Asking {
             witness: self,
             checkpoint,
-            now,
             action: format!(
                 "showing the checkpoint of {size} leaves to the witness {} at {}",
                 self.name, self.base
@@ -122,26 +137,46 @@ impl Anchor for Witness {
         let believed = last.map_or(0, |last| last.size);
         // What was anchored beyond this checkpoint has its say in the witness's answer.
         let old = if believed > size { 0 } else { believed };
-        match asking.ask(log, old).await? {
-            Reply::Cosigned(receipt) => Ok(receipt),
-            Reply::Holds(held) => asking.again(log, old, held).await,
+        let cosigned = match asking.ask(log, old).await? {
+            Reply::Cosigned(cosigned) => cosigned,
+            Reply::Holds(held) => asking.again(log, old, held).await?,
+        };
+        // Break it: leave this out; a cosignature of last year then counts as one of now
+        // (`anchor::witness::a_cosignature_far_from_now_is_refused`).
+        if !near(cosigned.seconds, now) {
+            return Err(asking.refused(
+                format!(
+                    "it states the time {}, and it is {now}",
+                    told(cosigned.seconds)
+                ),
+                "set the clocks of both machines",
+            ));
         }
+        Ok(Receipt {
+            size,
+            bytes: format!("{}\n", cosigned.line).into_bytes(),
+        })
     }
 }
 
 /// A witness answered in its own words.
 enum Reply {
     /// It cosigned.
-    Cosigned(Receipt),
+    Cosigned(CosignatureLine),
     /// Its last checkpoint has so many leaves.
     Holds(u64),
+}
+
+/// A line that verified, and the time that it states.
+struct CosignatureLine {
+    line: NoteSignature,
+    seconds: u64,
 }
 
 /// One checkpoint on its way to one witness.
 struct Asking<'a> {
     witness: &'a Witness,
     checkpoint: &'a SignedCheckpoint,
-    now: Millis,
     action: String,
 }
 
@@ -156,7 +191,7 @@ impl Asking<'_> {
         log: &dyn LogReader,
         asked: u64,
         held: u64,
-    ) -> Result<Receipt, AnchorError> {
+    ) -> Result<CosignatureLine, AnchorError> {
         let size = self.size();
         // Break it: take it for unanswered; a log that was cut is then a bad moment
         // (`anchor::witness::a_log_that_was_rolled_back_contradicts_its_witness`).
@@ -177,7 +212,7 @@ impl Asking<'_> {
             });
         }
         match self.ask(log, held).await? {
-            Reply::Cosigned(receipt) => Ok(receipt),
+            Reply::Cosigned(cosigned) => Ok(cosigned),
             // Break it: drop this; a second tree of one size is then taken for a race
             // (`anchor::witness::a_log_that_forks_contradicts_its_witness`).
             Reply::Holds(now) if now == held && held == size => Err(forked()),
@@ -229,7 +264,7 @@ impl Asking<'_> {
     async fn send(&self, body: String) -> Result<Reply, AnchorError> {
         let url = format!("{}/add-checkpoint", self.witness.base);
         let request = self.witness.client.post(url).body(body);
-        let unanswered = |error: reqwest::Error| self.unanswered(words(&error.without_url()));
+        let unanswered = |error: reqwest::Error| self.unanswered(shown(&https::words(error)));
         let mut response = request.send().await.map_err(unanswered)?;
         let mut answer = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(unanswered)? {
@@ -254,7 +289,7 @@ impl Asking<'_> {
         match status {
             StatusCode::OK => {
                 let text = text.map_err(|_| self.unlike("bytes that are no text"))?;
-                self.cosignature(text).map(Reply::Cosigned)
+                self.own_lines(text).map(Reply::Cosigned)
             }
             StatusCode::CONFLICT => {
                 let kind = response.headers().get(CONTENT_TYPE);
@@ -276,13 +311,13 @@ impl Asking<'_> {
                 format!("it does not trust the log's key ({})", said()),
                 "give it the log's present key as `caretaker log keys` prints it",
             )),
-            _ if may_pass(status) => Err(self.unanswered(format!("status {status}"))),
+            _ if https::may_pass(status) => Err(self.unanswered(format!("status {status}"))),
             _ => Err(self.unlike(&format!("status {status}, {}", said()))),
         }
     }
 
-    /// The line of the witness's key, which has to verify, whatever other lines there are.
-    fn cosignature(&self, text: &str) -> Result<Receipt, AnchorError> {
+    /// The last line of the witness's key; each of its lines has to verify, whatever other lines there are.
+    fn own_lines(&self, text: &str) -> Result<CosignatureLine, AnchorError> {
         let key = &self.witness.key;
         let whole = text.strip_suffix('\n');
         let whole = whole.ok_or_else(|| self.unlike("a last line without its end"))?;
@@ -293,26 +328,14 @@ impl Asking<'_> {
         let own = |line: &NoteSignature| (line.name(), line.hash()) == (key.name(), key.hash());
         let mut found = None;
         for line in lines.into_iter().filter(own) {
-            let at = self.verified(line.clone())?;
-            // Break it: leave this out; a cosignature of last year then counts as one of now
-            // (`anchor::witness::a_cosignature_far_from_now_is_refused`).
-            if !near(at, self.now) {
-                return Err(self.refused(
-                    format!("it states the time {}, and it is {}", told(at), self.now),
-                    "set the clocks of both machines",
-                ));
-            }
-            found = Some(line);
+            let seconds = self.verified(line.clone())?;
+            found = Some(CosignatureLine { line, seconds });
         }
-        let line = found.ok_or_else(|| {
+        found.ok_or_else(|| {
             self.refused(
                 format!("none of its lines is of the key {}+{}", key.name(), key.hash()),
                 "check the key of the witness in the configuration; `caretaker witness init` printed it",
             )
-        })?;
-        Ok(Receipt {
-            size: self.size(),
-            bytes: format!("{line}\n").into_bytes(),
         })
     }
 
@@ -402,55 +425,4 @@ fn told(seconds: u64) -> Millis {
             .unwrap_or(i64::MAX)
             .saturating_mul(1000),
     )
-}
-
-/// Statuses that speak of the moment, not of the checkpoint.
-fn may_pass(status: StatusCode) -> bool {
-    status.is_server_error()
-        || matches!(
-            status,
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
-        )
-}
-
-/// A client that follows nothing, repeats nothing and keeps no connection.
-fn client(url: &Url) -> Result<reqwest::Client, reqwest::Error> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Losing the race to another thread leaves a provider installed, which is all that is needed.
-        drop(rustls::crypto::ring::default_provider().install_default());
-    }
-    let builder = reqwest::Client::builder()
-        .user_agent(AGENT)
-        // Break it: follow redirects and `anchor::witness::a_redirect_is_not_followed` fails.
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .pool_max_idle_per_host(0);
-    let loopback = match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    // A proxy knows nothing of this machine.
-    let builder = if loopback {
-        builder.no_proxy()
-    } else {
-        builder
-    };
-    builder.build()
-}
-
-/// An error with its causes, each said once.
-fn words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let words = next.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        cause = next.source();
-    }
-    shown(&text)
 }

@@ -64,9 +64,12 @@ pub(super) mod scoped {
         /// What others answered about checkpoints, newest first.
         pub(in crate::store) ANCHORS = "SELECT size, kind, name, receipt, anchored_at FROM log_anchor WHERE organisation = $1 \
             AND size >= $2 ORDER BY size DESC, kind, name LIMIT $3";
-        /// What one of them answered last.
+        /// What one of them answered about the largest checkpoint of at most a size.
         pub(in crate::store) NEWEST_ANCHOR = "SELECT size, kind, name, receipt, anchored_at FROM log_anchor WHERE organisation = $1 \
-            AND kind = $2 AND name = $3 ORDER BY size DESC LIMIT 1";
+            AND kind = $2 AND name = $3 AND size <= $4 ORDER BY size DESC LIMIT 1";
+        /// What one of them answered about checkpoints of at least a size, smallest first.
+        pub(in crate::store) RECEIPTS = "SELECT size, kind, name, receipt, anchored_at FROM log_anchor WHERE organisation = $1 \
+            AND kind = $2 AND name = $3 AND size >= $4 ORDER BY size LIMIT $5";
     }
 }
 
@@ -314,17 +317,38 @@ impl Scoped<'_> {
         work.all(read).await?.iter().map(anchor).collect()
     }
 
-    /// What one anchor answered about the largest checkpoint that it was shown.
+    /// What one anchor answered about checkpoints over at least `size` leaves, smallest first, at most `limit`.
+    pub async fn anchor_receipts(
+        &self,
+        kind: &str,
+        name: &str,
+        size: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredAnchor>, StoreError> {
+        let mut work = self.store.reading("reading anchors").await?;
+        let read = sqlx::query(scoped::RECEIPTS)
+            .bind(self.organisation.as_str())
+            .bind(kind)
+            .bind(name)
+            .bind(value::bigint("the log's size", size)?)
+            .bind(i64::from(limit));
+        work.all(read).await?.iter().map(anchor).collect()
+    }
+
+    /// What one anchor answered about the largest checkpoint that it was shown, of those over at most `size` leaves: one over
+    /// more than the log has is none of this log.
     pub async fn newest_anchor(
         &self,
         kind: &str,
         name: &str,
+        size: u64,
     ) -> Result<Option<StoredAnchor>, StoreError> {
         let mut work = self.store.reading("reading an anchor").await?;
         let read = sqlx::query(scoped::NEWEST_ANCHOR)
             .bind(self.organisation.as_str())
             .bind(kind)
-            .bind(name);
+            .bind(name)
+            .bind(value::bigint("the log's size", size)?);
         work.optional(read).await?.as_ref().map(anchor).transpose()
     }
 }

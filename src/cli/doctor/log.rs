@@ -97,8 +97,9 @@ async fn anchors(
         )]);
     }
     let mut findings = Vec::new();
+    let size = scoped.log_frontier().await?.size();
     for (kind, name, every) in anchors {
-        let last = scoped.newest_anchor(kind.as_str(), &name).await?;
+        let last = scoped.newest_anchor(kind.as_str(), &name, size).await?;
         let patience = i64::from(every) * 3_000 + SILENCE_MILLIS;
         findings.push(match last {
             None => Finding::warning(

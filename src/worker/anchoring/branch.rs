@@ -318,6 +318,20 @@ impl Anchor for Branch<'_> {
         &self.name
     }
 
+    async fn confirm(
+        &self,
+        checkpoint: &SignedCheckpoint,
+        receipt: &Receipt,
+    ) -> Result<(), AnchorError> {
+        let size = checkpoint.claimed().head().size();
+        let held = self.there(Some(receipt)).await?;
+        match held.map(|(_, held)| held.claimed().head()) {
+            // The branch only grows, and what is at its tip was compared with the log as it was pushed.
+            Some(held) if held.size() > size || held == checkpoint.claimed().head() => Ok(()),
+            _ => Err(self.refused(format!("the branch does not hold {size} leaves"))),
+        }
+    }
+
     async fn anchor(
         &self,
         checkpoint: &SignedCheckpoint,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::anchoring::{Branch, Unanchored, show};
+use super::super::anchoring::{Branch, Unanchored, holds, show};
 use super::super::log::log_round;
 use super::super::work::{Work, unread};
 use crate::anchor::{Anchor, AnchorError, AnchorKind};
@@ -165,21 +165,20 @@ async fn held_by(
     lacking: Lacking,
 ) -> Result<Hold, StepError> {
     let (kind, name) = (anchor.kind(), anchor.name());
-    let scoped = work.engine.store.within(&work.snapshot.organisation);
-    let last = scoped.newest_anchor(kind.as_str(), name).await;
-    let last = last.map_err(|error| unread(&error))?;
-    // Break it: leave `last.size >= needed` out; a receipt from before the approval then passes for one of it
+    // Break it: look from 0 on; a receipt from before the approval then passes for one of it
     // (`worker::anchoring::a_receipt_from_before_the_approval_does_not_count`).
-    if last.is_some_and(|last| last.size >= needed) {
-        return Ok(Hold::Held(None));
-    }
-    if lacking == Lacking::Leave {
-        return Ok(Hold::Open(format!(
+    let held = match holds(work.engine, anchor, needed, checkpoint).await {
+        Ok(false) if lacking == Lacking::Show => {
+            let shown = show(work.engine, anchor, checkpoint).await;
+            shown.map(|()| true)
+        }
+        held => held,
+    };
+    match held {
+        Ok(true) => Ok(Hold::Held(None)),
+        Ok(false) => Ok(Hold::Open(format!(
             "{kind} {name} does not hold the approval any more"
-        )));
-    }
-    match show(work.engine, anchor, checkpoint).await {
-        Ok(()) => Ok(Hold::Held(None)),
+        ))),
         Err(Unanchored::Store(error)) => Err(unread(&error)),
         Err(Unanchored::Anchor(error @ AnchorError::Contradiction { .. })) => {
             Ok(Hold::Contradicted(error.to_string()))
@@ -196,9 +195,10 @@ pub(super) async fn overdue(work: &Work<'_>) -> Result<Vec<AuditEvent>, StepErro
     let scoped = work.engine.store.within(&work.snapshot.organisation);
     let overdue = async {
         let mut events = Vec::new();
+        let size = scoped.log_frontier().await?.size();
         for shown in &work.engine.anchoring.outside {
             let (kind, name) = (shown.anchor.kind(), shown.anchor.name());
-            let last = scoped.newest_anchor(kind.as_str(), name).await?;
+            let last = scoped.newest_anchor(kind.as_str(), name, size).await?;
             let patience = shown.every.saturating_mul(3).max(Duration::from_mins(5));
             let late = last.as_ref().is_none_or(|last| {
                 let since = work.now.0.saturating_sub(last.anchored_at.0);

@@ -69,6 +69,14 @@ async fn a_checkpoint_is_stamped_and_a_stranger_verifies_it_with_openssl() {
         let before = now();
         let receipt = shown(&authority, &checkpoint, before).await.unwrap();
         assert_eq!(receipt.size, 9);
+        authority.confirm(&checkpoint, &receipt).await.unwrap();
+        let another = Stored::of(10).checkpoint(10);
+        assert!(authority.confirm(&another, &receipt).await.is_err());
+        let forged = Receipt {
+            size: 9,
+            bytes: b"it is fine".to_vec(),
+        };
+        assert!(authority.confirm(&checkpoint, &forged).await.is_err());
         let (head, query) = server.requests().remove(0);
         assert!(head.starts_with("post /stamp http/1.1\r\n"), "{head}");
         assert!(

@@ -11,7 +11,10 @@ use caretaker::anchor::witness::{Witness, WitnessSetupError};
 use caretaker::anchor::{Anchor as _, AnchorError, AnchorKind, LogReader, Receipt};
 use caretaker::attest::SecretKey;
 use caretaker::clock::Millis;
-use caretaker::log::{LogPolicy, NoteSignature, SignedCheckpoint, TileId, TreeHash, WitnessSigner};
+use caretaker::log::{
+    LogPolicy, NoteSignature, SignatureType, SignedCheckpoint, TileId, TreeHash, VerifierKey,
+    WitnessSigner,
+};
 use caretaker::witness::Limits;
 use tokio_util::io::ReaderStream;
 
@@ -99,6 +102,38 @@ async fn each_checkpoint_is_shown_from_where_the_last_receipt_is() {
         assert!(counts(&stored, &receipt, &place));
         last = Some(receipt);
     }
+}
+
+// The line to break is named in `caretaker::worker::anchoring`; here, that each way to confirm refuses.
+#[tokio::test]
+async fn a_kept_cosignature_is_of_one_checkpoint_and_one_witness() {
+    let place = Place::new();
+    let base = served(place.witness(), Limits::default()).await;
+    let witness = at(&base, &place.key.to_string());
+    let stored = Stored::of(30);
+    let receipt = show(&witness, &stored, 20, None).await.unwrap();
+    let checkpoint = stored.checkpoint(20);
+    witness.confirm(&checkpoint, &receipt).await.unwrap();
+    let another = stored.checkpoint(21);
+    let refused = witness.confirm(&another, &receipt).await.unwrap_err();
+    assert!(matches!(refused, AnchorError::Refused { .. }), "{refused}");
+    for bytes in [
+        &b""[..],
+        b"\n",
+        b"it is fine\n",
+        b"\xff\n",
+        &receipt.bytes[1..],
+    ] {
+        let forged = Receipt {
+            size: 20,
+            bytes: bytes.to_vec(),
+        };
+        assert!(witness.confirm(&checkpoint, &forged).await.is_err());
+    }
+    let public = SecretKey::from_seed(&[9; 32]).public();
+    let other = VerifierKey::new(place.key.name().clone(), SignatureType::Witness, public);
+    let other = at(&base, &other.to_string());
+    assert!(other.confirm(&checkpoint, &receipt).await.is_err());
 }
 
 #[tokio::test]

@@ -13,11 +13,14 @@ use caretaker::forge::{FileEdit, Protection};
 use caretaker::incident::{EscalationReason, Stage};
 use caretaker::log::{Leaf, Record, SignedCheckpoint, verify_consistency};
 use caretaker::signer::CheckpointSigner;
-use caretaker::store::Store;
+use caretaker::store::{Store, StoredAnchor};
 use caretaker::worker::{Rounds, ShownTo, drain, log_round};
 
 use super::tampering::stopped_at_the_next_commit;
 use super::world::{NOW, RULES, Setting, World};
+
+/// What nobody outside has said.
+const FORGED: &[u8] = b"it is fine";
 
 /// An anchor that answers as a test says; without a word it holds what it is shown.
 #[derive(Clone)]
@@ -72,6 +75,21 @@ impl Anchor for Ear {
         self.name
     }
 
+    async fn confirm(
+        &self,
+        checkpoint: &SignedCheckpoint,
+        receipt: &Receipt,
+    ) -> Result<(), AnchorError> {
+        if receipt.bytes == checkpoint.to_string().into_bytes() {
+            return Ok(());
+        }
+        Err(AnchorError::Refused {
+            action: "looking at a receipt".to_owned(),
+            reason: "it is not mine".to_owned(),
+            mend: "look who writes the database".to_owned(),
+        })
+    }
+
     async fn anchor(
         &self,
         checkpoint: &SignedCheckpoint,
@@ -83,7 +101,7 @@ impl Anchor for Ear {
         if let Some(failure) = self.script.lock().unwrap().pop_front() {
             return Err(failure);
         }
-        if let Some(last) = last {
+        if let Some(last) = last.filter(|last| last.bytes != FORGED) {
             // What an anchor is given proves that the log grew.
             let proof = log.consistency(last.size, shown.size()).await?;
             let before = SignedCheckpoint::parse(&last.bytes).unwrap();
@@ -307,6 +325,39 @@ async fn a_receipt_from_before_the_approval_does_not_count() {
     wait(&world).await;
     assert_eq!(world.merges_asked(), 0);
     world.assert_unmerged();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receipt_that_somebody_put_into_the_database_does_not_count() {
+    let witness = Ear::new(AnchorKind::Witness, "auditor");
+    witness.fails(1_000);
+    let world = approved("witness", &[&witness], None).await;
+    wait(&world).await;
+    // The approval is signed and logged, and a checkpoint covers it. Somebody who writes the database has the witness agree.
+    let checkpoint = log_round(&world.engine).await.unwrap().unwrap();
+    let size = checkpoint.claimed().head().size();
+    let organisation = &world.project.organisation;
+    for size in [size, 1_000_000] {
+        let forged = StoredAnchor {
+            size,
+            kind: "witness".to_owned(),
+            name: "auditor".to_owned(),
+            receipt: FORGED.to_vec(),
+            anchored_at: world.clock.now(),
+        };
+        let kept = world.engine.store.keep_anchor(organisation, &forged);
+        kept.await.unwrap();
+    }
+    wait(&world).await;
+    assert_eq!(world.merges_asked(), 0);
+    world.assert_unmerged();
+    // Nor does it keep the witness from being asked.
+    witness.script.lock().unwrap().clear();
+    world.clock.advance_millis(3_700_000);
+    log_round(&world.engine).await.unwrap();
+    Rounds::default().round(&world.engine).await.unwrap();
+    assert!(!witness.shown().is_empty());
+    assert_eq!(world.settle().await, Stage::Resolved);
 }
 
 #[tokio::test(flavor = "multi_thread")]
