@@ -4,9 +4,10 @@
 //! done once, in order. What is kept in memory is a few blocks, the chains that went on lately, and of every other one the places
 //! of its events, so that it can be walked again if it goes on after all.
 
+mod leaves;
+
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +18,10 @@ use crate::attest::text::shown;
 use crate::change::Sha256Digest;
 use crate::id::IncidentId;
 use crate::log::{
-    Frontier, HashTile, Leaf, LeafError, Node, ProofPlan, Record, TILE_WIDTH, TileId, TileKind,
-    TreeHash, TreeHead, read_entries, verify_consistency, verify_inclusion,
+    Frontier, HashTile, LeafError, Node, ProofPlan, Record, TILE_WIDTH, TileId, TreeHash, TreeHead,
+    read_entries, verify_consistency, verify_inclusion,
 };
+use leaves::{Block, Judged, What, entries_tile, work};
 
 /// Blocks of leaves that wait for each worker's turn.
 const AHEAD: usize = 2;
@@ -123,22 +125,6 @@ pub fn extends(
 ) -> Result<(), (Verdict, String)> {
     Audit::new(files, trust, head).extends(old)
 }
-
-/// A leaf as far as it can be judged by itself.
-struct Judged {
-    hash: TreeHash,
-    what: What,
-}
-
-enum What {
-    Event(Box<Prepared>),
-    TrustRoot(Sha256Digest),
-    Record(Record),
-    Unreadable(LeafError),
-}
-
-/// A block of leaves, or why there is none.
-type Block = Result<Vec<Judged>, String>;
 
 /// What is known of an incident.
 enum Chain {
@@ -474,59 +460,6 @@ impl<'a> Audit<'a> {
         };
         (self.report, Some(memory))
     }
-}
-
-/// Reads and judges blocks of leaves, each by itself.
-fn work(
-    files: &dyn LogFiles,
-    trust: &TrustHistory,
-    size: u64,
-    blocks: impl Iterator<Item = u64>,
-    sender: &SyncSender<Block>,
-) {
-    for block in blocks {
-        // Break it: call it directly; a fault of this program then ends the verification without a word
-        // (`audit::stream::a_part_of_the_verifier_that_fails_makes_nothing_valid`).
-        let judged = catch_unwind(AssertUnwindSafe(|| judged(files, trust, size, block)))
-            .unwrap_or_else(|_| Err("the verifier itself failed here".to_owned()));
-        let failed = judged.is_err();
-        // Nobody takes it any more when the verification has ended.
-        if sender.send(judged).is_err() || failed {
-            return;
-        }
-    }
-}
-
-fn judged(files: &dyn LogFiles, trust: &TrustHistory, size: u64, block: u64) -> Block {
-    let id = entries_tile(block, size)?;
-    let bytes = files.file(id)?;
-    let entries = read_entries(&bytes, id.width()).map_err(|error| format!("{id}: {error}"))?;
-    let places = id.first_leaf()..;
-    let judged = places.zip(entries);
-    Ok(judged
-        .map(|(place, entry)| judge(trust, entry, place))
-        .collect())
-}
-
-fn judge(trust: &TrustHistory, entry: &[u8], place: u64) -> Judged {
-    let what = match Leaf::parse(entry) {
-        Ok(Leaf::Statement(envelope)) => {
-            What::Event(Box::new(Prepared::read(trust, &envelope, Some(place))))
-        }
-        Ok(Leaf::TrustRoot(document)) => What::TrustRoot(document.digest()),
-        Ok(Leaf::Record(record)) => What::Record(record),
-        Err(error) => What::Unreadable(error),
-    };
-    Judged {
-        hash: TreeHash::of_leaf(entry),
-        what,
-    }
-}
-
-fn entries_tile(block: u64, size: u64) -> Result<TileId, String> {
-    let left = size.saturating_sub(block * u64::from(TILE_WIDTH));
-    let width = u16::try_from(left.min(u64::from(TILE_WIDTH))).unwrap_or(TILE_WIDTH);
-    TileId::new(TileKind::Entries, block, width).map_err(|error| error.to_string())
 }
 
 /// How an incident is named in memory: 250,000 of them should cost little.

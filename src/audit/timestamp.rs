@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::archive::Archive;
-use super::bundle::{hashes, number};
+use super::bundle::{NotOneLog, number, one_log};
 use crate::attest::chain::Verdict;
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
-use crate::log::{LogPolicy, SignedCheckpoint, TreeHead, verify_consistency};
+use crate::log::{LogPolicy, SignedCheckpoint, TreeHead};
 
 /// The most that are looked at in one bundle: each costs signatures.
 const MOST: usize = 64;
@@ -210,7 +210,7 @@ pub(super) fn of_bundle(
             .map_err(|found| (Verdict::Invalid, found))
             // Break it: drop this; timestamps of another history then stand under this one
             // (`audit::timestamps::a_checkpoint_of_another_history_is_refused`).
-            .and_then(|stamped| one_log(archive, stamped, *head));
+            .and_then(|stamped| one_log(archive, stamped, *head).map_err(fault));
         if let Err((verdict, found)) = fitting {
             let found = format!("timestamps/{size}/{CHECKPOINT}: {found}");
             faults.push((verdict, "timestamps of this log's checkpoints", found));
@@ -236,23 +236,14 @@ pub(super) fn of_bundle(
     (brought, faults)
 }
 
-/// Two heads are of one log, as the bundle proves.
-fn one_log(archive: &Archive<'_>, one: TreeHead, other: TreeHead) -> Result<(), (Verdict, String)> {
-    let (older, newer) = if one.size() <= other.size() {
-        (one, other)
-    } else {
-        (other, one)
-    };
-    let invalid = |found: String| (Verdict::Invalid, found);
-    if older.size() == newer.size() {
-        let same = older.root() == newer.root();
-        return same
-            .then_some(())
-            .ok_or_else(|| invalid("another root over as many leaves".to_owned()));
+fn fault(not_one: NotOneLog) -> (Verdict, String) {
+    match not_one {
+        NotOneLog::OtherRoot => (
+            Verdict::Invalid,
+            "another root over as many leaves".to_owned(),
+        ),
+        NotOneLog::NoProof(name) => (Verdict::CannotVerify, format!("no {name}")),
+        NotOneLog::NoHashes(name) => (Verdict::Invalid, format!("{} is no proof", shown(&name))),
+        NotOneLog::NotProven(found) => (Verdict::Invalid, found),
     }
-    let name = format!("consistency/{}-{}", older.size(), newer.size());
-    let proof = archive.member(&name);
-    let proof = proof.ok_or_else(|| (Verdict::CannotVerify, format!("no {name}")))?;
-    let proof = hashes(proof).ok_or_else(|| invalid(format!("{} is no proof", shown(&name))))?;
-    verify_consistency(&older, &newer, &proof).map_err(|error| invalid(error.to_string()))
 }
