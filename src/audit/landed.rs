@@ -15,18 +15,38 @@ use crate::execute::LOG_TRAILER;
 use crate::log::{Frontier, Leaf, Record, TreeError, TreeHash};
 use crate::reconcile::EXECUTION_TRAILER;
 
+/// How much of a trailer is kept, in bytes.
+const LONGEST: usize = 400;
 /// Failures that are told; more are counted.
 const MOST_FAILURES: usize = 1_000;
 
 /// A commit of the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LandedCommit {
-    /// The commit.
-    pub commit: Oid,
-    /// Its message.
-    pub message: String,
+    commit: Oid,
+    /// The execution that it names.
+    execution: Option<String>,
+    /// The checkpoint that it names.
+    checkpoint: Option<String>,
     /// When it was made, in seconds since 1970, by the clock of whoever made it.
-    pub time: i64,
+    time: i64,
+}
+
+impl LandedCommit {
+    /// What a message says; of each trailer at most 400 bytes are kept, which no real one has.
+    pub fn read(commit: Oid, message: &str, time: i64) -> Self {
+        let kept = |key| {
+            let value = trailer(message, key)?;
+            let end = value.floor_char_boundary(LONGEST);
+            Some(value.get(..end).unwrap_or_default().to_owned())
+        };
+        Self {
+            commit,
+            execution: kept(EXECUTION_TRAILER),
+            checkpoint: kept(LOG_TRAILER),
+            time,
+        }
+    }
 }
 
 /// What of a log concerns repositories. Each statement is authenticated, the log itself has to be verified before.
@@ -44,10 +64,9 @@ pub struct LoggedExecutions {
 impl LoggedExecutions {
     /// Of a log whose leaves follow; the roots that commits name are kept.
     pub fn of(commits: &[LandedCommit]) -> Self {
-        let named = commits.iter().filter_map(|commit| {
-            let checkpoint = trailer(&commit.message, LOG_TRAILER)?;
-            Some(Named::parse(checkpoint)?.size)
-        });
+        let named = commits
+            .iter()
+            .filter_map(|commit| Some(Named::parse(commit.checkpoint.as_deref()?)?.size));
         Self {
             tree: Frontier::new(),
             roots: named.map(|size| (size, None)).collect(),
@@ -223,7 +242,7 @@ impl Audit<'_> {
 
     /// What a commit says of itself.
     fn commit(&mut self, commit: &LandedCommit) {
-        let named = trailer(&commit.message, EXECUTION_TRAILER);
+        let named = commit.execution.as_deref();
         let execution = self.executions.get(&commit.commit).copied();
         match (named, execution) {
             (None, None) => self.report.by_others += 1,
@@ -260,7 +279,7 @@ impl Audit<'_> {
             // A rebase keeps the branch's own messages.
             (_, Some(_)) => {}
         }
-        if let Some(text) = trailer(&commit.message, LOG_TRAILER) {
+        if let Some(text) = commit.checkpoint.as_deref() {
             self.named(commit.commit, text, execution);
         }
     }

@@ -15,7 +15,7 @@ use super::WorkspaceError;
 use super::tree::{Node, parse};
 
 /// Largest tree or commit object that is read, in bytes.
-const OBJECT_BYTES: usize = 32 << 20;
+pub(super) const OBJECT_BYTES: usize = 32 << 20;
 
 /// A repository whose objects are read by id. Replacement objects, grafts, filters, attributes and configuration have no part
 /// in what is read: an id stands for the bytes it is the hash of.

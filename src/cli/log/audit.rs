@@ -77,15 +77,14 @@ pub(super) fn run(arguments: &AuditArguments) -> anyhow::Result<Verdict> {
 fn landed(arguments: &AuditArguments, log: &LogFolder) -> anyhow::Result<LandedReport> {
     let repository = open_read_only(&arguments.repository)?;
     let tip = repository.resolve(&arguments.branch)?.oid();
-    let history = repository.history(tip, MOST_COMMITS)?;
-    let commits: Vec<LandedCommit> = history
-        .into_iter()
-        .map(|record| LandedCommit {
-            commit: record.commit,
-            message: record.message,
-            time: record.time,
-        })
-        .collect();
+    let mut commits = Vec::new();
+    repository.history(tip, MOST_COMMITS, &mut |record| {
+        commits.push(LandedCommit::read(
+            record.commit,
+            &record.message,
+            record.time,
+        ));
+    })?;
     let mut executions = LoggedExecutions::of(&commits);
     log.entries(&mut |entry| {
         executions

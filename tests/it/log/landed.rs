@@ -1,7 +1,7 @@
 //! A repository against the log: what an auditor finds who has clones of both.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use caretaker::attest::TrustHistory;
 use caretaker::attest::chain::Verdict;
@@ -71,7 +71,15 @@ impl Audited {
 
     /// What the command says, and its exit code.
     fn audit(&self) -> (Value, i32) {
-        let output = Command::new(env!("CARGO_BIN_EXE_caretaker"))
+        let output = self.run();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let problem = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}{problem}"));
+        (said, output.status.code().unwrap())
+    }
+
+    fn run(&self) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_caretaker"))
             .args(["log", "audit", "--json"])
             .arg(&self.log)
             .arg("--trust-root")
@@ -79,11 +87,29 @@ impl Audited {
             .arg("--repository")
             .arg(self.world.repository().git_directory())
             .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let problem = String::from_utf8_lossy(&output.stderr).into_owned();
-        let said = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}{problem}"));
-        (said, output.status.code().unwrap())
+            .unwrap()
+    }
+
+    /// Puts a commit with a message of somebody's own making onto the branch, whatever the message is.
+    fn push(&self, message: &[u8]) {
+        let repository = self.world.repository();
+        let file = self.world.home().join("commit");
+        let parent = repository.tip("main").unwrap();
+        let git = |arguments: &[&str]| {
+            let mut command = Command::new("git");
+            command.arg("--git-dir").arg(repository.git_directory());
+            let done = command.args(arguments).output().unwrap();
+            assert!(done.status.success(), "{done:?}");
+            String::from_utf8(done.stdout).unwrap().trim().to_owned()
+        };
+        let tree = git(&["rev-parse", "main^{tree}"]);
+        let head = format!(
+            "tree {tree}\nparent {parent}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\n"
+        );
+        std::fs::write(&file, [head.as_bytes(), message].concat()).unwrap();
+        let file = file.to_str().unwrap();
+        let commit = git(&["hash-object", "-t", "commit", "-w", "--literally", file]);
+        git(&["update-ref", "refs/heads/main", &commit]);
     }
 
     fn rules(&self) -> Vec<String> {
@@ -177,6 +203,31 @@ async fn a_log_that_was_written_anew_is_found_by_the_commits() {
     assert_eq!(odd.count(), 4, "{rules:?}");
 }
 
+/// Whoever may push writes what whoever audits reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_without_end_is_refused() {
+    let audited = Box::pin(Audited::new()).await;
+    // A long one is read to its end, where the trailers are, and shown without what a terminal would obey.
+    let long = format!(
+        "{}\n\nCaretaker-Execution: exe-\u{1b}[2J{}\n",
+        "a".repeat(100_000),
+        "b".repeat(5_000)
+    );
+    audited.push(long.as_bytes());
+    let (said, code) = audited.audit();
+    assert_ne!(code, 0);
+    let found = said["repository"]["failures"][0]["found"].as_str();
+    let found = found.unwrap();
+    assert!(found.len() < 1_000 && !found.contains('\u{1b}'), "{found}");
+    // One that is larger than any real commit ends the audit with its reason, and never with a verdict.
+    audited.push(&vec![b'a'; 40 << 20]);
+    let output = audited.run();
+    assert_ne!(output.status.code(), Some(0));
+    assert_eq!(output.stdout, b"");
+    let problem = String::from_utf8(output.stderr).unwrap();
+    assert!(problem.contains("look who pushed it"), "{problem}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_does_not_verify_is_not_compared() {
     let audited = Box::pin(Audited::new()).await;
@@ -199,11 +250,8 @@ fn leaves(checkpoint: Option<&CheckpointRef>) -> (Vec<Vec<u8>>, LandedCommit) {
     ledger.answer(|_| ());
     ledger.execute(|execution| execution.checkpoint = checkpoint.cloned());
     let execution = ledger.execution_event();
-    let commit = LandedCommit {
-        commit: execution.landed.commit,
-        message: format!("A fix\n\nCaretaker-Execution: {}\n", execution.execution_id),
-        time: 0,
-    };
+    let message = format!("A fix\n\nCaretaker-Execution: {}\n", execution.execution_id);
+    let commit = LandedCommit::read(execution.landed.commit, &message, 0);
     (ledger.envelopes.clone(), commit)
 }
 
@@ -241,10 +289,9 @@ fn a_commit_younger_than_the_log_cannot_be_told() {
     let at = Millis(1_000_000);
     let alive = Leaf::record(Record::Heartbeat { at }).unwrap();
     entries.push(alive.to_bytes().unwrap());
-    let of = |time| LandedCommit {
-        commit: Oid::from_bytes(&[9; 20]).unwrap(),
-        message: "x\n\nCaretaker-Execution: exe-1\n".to_owned(),
-        time,
+    let of = |time| {
+        let commit = Oid::from_bytes(&[9; 20]).unwrap();
+        LandedCommit::read(commit, "x\n\nCaretaker-Execution: exe-1\n", time)
     };
     let trust = TrustHistory::from(trust_root());
     for (time, verdict) in [(1_000, Verdict::Invalid), (1_001, Verdict::CannotVerify)] {
