@@ -28,6 +28,8 @@ pub mod agent;
 #[cfg(feature = "full")]
 pub mod connector;
 #[cfg(feature = "full")]
+pub mod events;
+#[cfg(feature = "full")]
 pub mod https;
 
 // Layer 4: adapters

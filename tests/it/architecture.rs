@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
         "tool_gate",
     ],
     &["incident", "audit"],
-    &["connector", "agent", "https"],
+    &["connector", "agent", "https", "embedder", "events"],
     &[
         "workspace",
         "sandbox",
@@ -29,12 +29,14 @@ const LAYERS: &[&[&str]] = &[
         "anchor",
         "config",
         "probe",
+        "audit_stream",
     ],
     &[
         "watch",
         "onboard",
         "worker",
         "hook_gate",
+        "alignment",
         "signer",
         "witness",
     ],
@@ -110,7 +112,10 @@ fn refusal(from: &str, from_layer: usize, to: &str) -> Option<String> {
         // The applications stand beside each other, on the loop and on the keys.
         5 if same => matches!(
             (from, to),
-            ("watch", "worker") | ("onboard" | "worker", "signer")
+            ("watch", "worker")
+                | ("onboard" | "worker", "signer")
+                | ("worker", "hook_gate" | "alignment")
+                | ("hook_gate", "alignment")
         ),
         6 => !(from == "web" && matches!(to, "worker")) && from != "forge",
         0 | 2 | 3 => !same || from_layer == 0,
