@@ -56,9 +56,11 @@ mod credential;
 mod history;
 mod merge_lock;
 mod opening;
+mod plan;
 mod properties;
 mod schema;
 mod scope;
+mod tool_call;
 mod watched;
 mod work;
 
