@@ -8,7 +8,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use super::encoding::{from_base64, to_base64};
-use crate::attest::keys::{KeyError, PublicKey, SecretKey};
+use crate::attest::keys::{Fill, FillError, KeyError, PublicKey, SecretKey};
 use crate::attest::text::shown;
 
 /// The longest text of a key, in bytes.
@@ -200,8 +200,25 @@ impl fmt::Display for VerifierKey {
     }
 }
 
-/// Reads the text of a signing key, `PRIVATE+KEY+NAME+ID+SEED` (an "skey"): the secret and its public half. There is no
-/// way to write one, because secret keys leave memory only in sealed key files.
+/// A new signing key's text, `PRIVATE+KEY+NAME+ID+SEED` (an "skey"), and its public half. Only keys that nothing seals are written
+/// so, as long as they are new; the organisation's keys leave memory in sealed key files alone.
+pub fn new_signing_key(
+    name: &KeyName,
+    signature_type: SignatureType,
+    fill: Fill<'_>,
+) -> Result<(Zeroizing<String>, VerifierKey), FillError> {
+    let mut seed = Zeroizing::new([0; 32]);
+    fill(seed.as_mut_slice())?;
+    let public = SecretKey::from_seed(&seed).public();
+    let key = VerifierKey::new(name.clone(), signature_type, public);
+    let mut typed = Zeroizing::new(vec![signature_type.byte()]);
+    typed.extend_from_slice(seed.as_slice());
+    let encoded = Zeroizing::new(to_base64(&typed));
+    let text = format!("PRIVATE+KEY+{name}+{}+{}", key.hash(), encoded.as_str());
+    Ok((Zeroizing::new(text), key))
+}
+
+/// Reads the text of a signing key, `PRIVATE+KEY+NAME+ID+SEED` (an "skey"): the secret and its public half.
 pub fn read_signing_key(text: &str) -> Result<(SecretKey, VerifierKey), LogKeyError> {
     let refused = || LogKeyError::Signing;
     let rest = text.strip_prefix("PRIVATE+KEY+").ok_or_else(refused)?;

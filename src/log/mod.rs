@@ -28,7 +28,9 @@ pub use auditor::{AuditorPolicy, AuditorPolicyError, MAX_POLICY, Unmet};
 pub use bundle::{BundleError, MAX_BUNDLE, MAX_ENTRY, read_entries, write_entries};
 pub use checkpoint::{Checkpoint, CheckpointError, LogSigner, SignedCheckpoint, WitnessSigner};
 pub use inclusion::{Included, LogProof, LogProofError};
-pub use key::{KeyHash, KeyName, LogKeyError, SignatureType, VerifierKey, read_signing_key};
+pub use key::{
+    KeyHash, KeyName, LogKeyError, SignatureType, VerifierKey, new_signing_key, read_signing_key,
+};
 pub use leaf::{Leaf, LeafError, LeafKind, Record};
 pub use note::{MAX_NOTE, NoteError, NoteSignature, SignedAt, SignedNote};
 pub use policy::{Cosigned, LogPolicy, PolicyError, TrustedCheckpoint};

@@ -8,14 +8,13 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
 use super::WitnessError;
-use crate::attest::SecretKey;
 use crate::attest::keys::Fill;
-use crate::log::{KeyName, SignatureType, VerifierKey, WitnessSigner, read_signing_key};
+use crate::log::{
+    KeyName, SignatureType, VerifierKey, WitnessSigner, new_signing_key, read_signing_key,
+};
 
 /// The file's name in the witness's folder.
 pub const KEY_FILE: &str = "witness.key";
@@ -27,15 +26,9 @@ pub(super) fn make(
     name: &KeyName,
     fill: Fill<'_>,
 ) -> Result<(Zeroizing<String>, VerifierKey), WitnessError> {
-    let mut seed = Zeroizing::new([0; 32]);
-    fill(seed.as_mut_slice()).map_err(WitnessError::Randomness)?;
-    let public = SecretKey::from_seed(&seed).public();
-    let key = VerifierKey::new(name.clone(), SignatureType::Witness, public);
-    let mut typed = Zeroizing::new(vec![SignatureType::Witness.byte()]);
-    typed.extend_from_slice(seed.as_slice());
-    let encoded = Zeroizing::new(STANDARD.encode(typed.as_slice()));
-    let text = format!("PRIVATE+KEY+{name}+{}+{}\n", key.hash(), encoded.as_str());
-    Ok((Zeroizing::new(text), key))
+    let (text, key) =
+        new_signing_key(name, SignatureType::Witness, fill).map_err(WitnessError::Randomness)?;
+    Ok((Zeroizing::new(format!("{}\n", text.as_str())), key))
 }
 
 /// Writes a key that nobody but its owner may read; there must be none.
