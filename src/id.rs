@@ -98,4 +98,8 @@ identifiers! {
     EventId = "evt";
     /// One approval link.
     ApprovalId = "apr";
+    /// One call of a tool that a person is asked about.
+    ToolCallId = "call";
+    /// One pattern that a person always allows.
+    AlwaysId = "alw";
 }

@@ -17,6 +17,7 @@ pub mod gate;
 pub mod log;
 pub mod provenance;
 pub mod reconcile;
+pub mod tool_gate;
 
 // Layer 2
 pub mod audit;
@@ -36,6 +37,8 @@ pub mod https;
 #[cfg(feature = "full")]
 pub mod anchor;
 #[cfg(feature = "full")]
+pub mod audit_stream;
+#[cfg(feature = "full")]
 pub mod config;
 #[cfg(feature = "full")]
 pub mod hook;
@@ -51,6 +54,8 @@ pub mod store;
 pub mod workspace;
 
 // Layer 5: application
+#[cfg(feature = "full")]
+pub mod approvals;
 #[cfg(feature = "full")]
 pub mod onboard;
 #[cfg(feature = "full")]

@@ -13,7 +13,10 @@ use crate::agent::{Coder, CommandCoder, ScriptedCoder};
 use crate::anchor::Anchor;
 use crate::anchor::timestamp::{self, Roots, Timestamp};
 use crate::anchor::witness::{self, Witness};
+use crate::approvals::Approvals;
 use crate::attest::TrustHistory;
+use crate::audit_stream::{self, AuditStream};
+use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adapter, Configuration, Notifier, SandboxMode};
 use crate::hook::HookKey;
@@ -24,7 +27,7 @@ use crate::sandbox::{Limits, Mode, Sandbox};
 use crate::signer::{Keyring, system_randomness};
 use crate::store::Store;
 use crate::watch::health::{HealthWatch, SelfCheck};
-use crate::web::Webhooks;
+use crate::web::{ScopedToken, ToolCalls, Webhooks};
 use crate::worker::{Anchoring, Engine, Settings, ShownTo, Time, Tools};
 use crate::workspace::Identity;
 
@@ -135,6 +138,49 @@ fn shown_to(anchor: impl Anchor + 'static, every_seconds: u32) -> ShownTo {
         anchor: Arc::new(anchor),
         every: Duration::from_secs(every_seconds.into()),
     }
+}
+
+/// The queue of tool calls that wait for a person.
+pub(super) fn approvals(
+    installation: &Installation,
+    store: Store,
+    organisation: OrganisationId,
+) -> anyhow::Result<Approvals> {
+    let configuration = &installation.configuration;
+    let folder = configuration.home.join(audit_stream::FOLDER);
+    let events = AuditStream::open(&folder, Arc::new(SystemClock), &mut system_randomness)?;
+    Ok(Approvals::new(
+        store,
+        organisation,
+        Arc::new(events),
+        Arc::new(SystemClock),
+        system_randomness,
+        configuration.approvals.timeout_seconds,
+    ))
+}
+
+/// The same for the pages, with those who may answer there.
+pub(super) fn tool_calls(
+    installation: &Installation,
+    store: Store,
+    organisation: OrganisationId,
+) -> anyhow::Result<ToolCalls> {
+    let mut tokens = Vec::new();
+    for token in &installation.configuration.approvals.tokens {
+        let principal = token.principal.to_string();
+        let secret =
+            token
+                .secret
+                .resolve(&principal, "approvals.tokens", &installation.environment)?;
+        tokens.push(ScopedToken {
+            hash: Sha256Digest::of(secret.expose_secret().as_bytes()),
+            principal,
+        });
+    }
+    Ok(ToolCalls {
+        approvals: approvals(installation, store, organisation)?,
+        tokens: tokens.into(),
+    })
 }
 
 /// What checks deliveries of webhooks; none when no secret is configured.

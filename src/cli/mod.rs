@@ -6,6 +6,8 @@ mod app;
 mod approval;
 mod arguments;
 mod assembly;
+mod audit;
+mod calls;
 mod change;
 mod connectors;
 mod demo;
@@ -70,6 +72,10 @@ enum Command {
     /// Look at what waits for a person's answer, and answer it.
     #[command(subcommand)]
     Approval(approval::ApprovalCommand),
+    /// Answer a call of a tool that an agent waits with.
+    Approve(calls::ApproveArguments),
+    /// Follow the calls of tools that wait for a person, and answer them.
+    Approvals(calls::ApprovalsArguments),
     /// The GitHub App that caretaker acts as: make it, or see what it may do.
     #[command(subcommand)]
     App(app::AppCommand),
@@ -83,6 +89,9 @@ enum Command {
     /// The organisation's log: checkpoints, proofs, and all of it as files.
     #[command(subcommand)]
     Log(log::LogCommand),
+    /// The audit stream: what happened, one event a line.
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Verify what `ledger export` or `log export` wrote, offline: no configuration, no database, no network. Exit code 0 valid, 1 invalid,
     /// 3 cannot tell.
     Verify(verify::VerifyArguments),
@@ -134,11 +143,14 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::Project(command) => project::run(&command, config),
         Command::Incident(command) => incident::run(&command, config),
         Command::Approval(command) => approval::run(&command, config),
+        Command::Approve(arguments) => calls::approve(&arguments, config),
+        Command::Approvals(arguments) => calls::approvals(&arguments, config),
         Command::App(command) => app::run(&command, config),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
         Command::Signer(arguments) => signer::run(&arguments, config),
         Command::Log(command) => log::run(&command, config),
+        Command::Audit(command) => audit::run(&command, config),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Witness(command) => witness::run(&command),
         Command::Serve => serve::run(serve::Parts::ALL, config),

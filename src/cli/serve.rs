@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::task::{JoinHandle, JoinSet};
@@ -12,18 +13,21 @@ use super::hosting::Hosting;
 use super::installation::Installation;
 use super::runtime::{block_on, stop_on_signal};
 use super::{Verdict, print};
+use crate::approvals::Approvals;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Configuration;
 use crate::id::OrganisationId;
 use crate::onboard::app::Recorder;
-use crate::signer::{Keyring, system_randomness, trust_history};
+use crate::signer::{system_randomness, trust_history};
 use crate::store::Store;
 use crate::watch::{self, Watch, health::HealthWatch};
-use crate::web::{self, WebState, Webhooks};
+use crate::web::{self, WebState};
 use crate::worker;
 
 /// Incidents that one process works on at a time.
 const WORKERS: usize = 2;
+/// How often tool calls are ended that nobody answered and whose agents are gone.
+const SWEEP_EVERY: Duration = Duration::from_secs(30);
 
 /// Which parts run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,8 @@ pub(super) fn run(parts: Parts, config: Option<&Path>) -> anyhow::Result<Verdict
             let store = assembly::open_store(&installation.configuration, &organisation).await?;
             let mut state = WebState::new(store, organisation, history);
             state.webhooks = assembly::webhooks(&installation)?;
+            let (store, organisation) = (state.store.clone(), state.organisation.clone());
+            state.tool_calls = Some(assembly::tool_calls(&installation, store, organisation)?);
             let (listener, address) = listen(&installation.configuration).await?;
             say_where(&address)?;
             state.public_url = configured_url(&installation.configuration).or(Some(address));
@@ -118,9 +124,24 @@ async fn start(
     say_what_confines(&engine);
     if let Some((listener, address, store)) = pages {
         say_where(&address)?;
-        running.pages(listener, &store, &keys, Some(public_url), webhooks);
+        let organisation = keys.organisation().clone();
+        let mut state = WebState::new(store, organisation.clone(), keys.history().clone());
+        state.public_url = Some(public_url);
+        state.webhooks = webhooks;
+        state.tool_calls = Some(assembly::tool_calls(
+            installation,
+            engine.store.clone(),
+            organisation,
+        )?);
+        running.serve(listener, state);
     }
     running.record(recorder, engine.store.clone(), keys.organisation().clone());
+    let approvals = assembly::approvals(
+        installation,
+        engine.store.clone(),
+        keys.organisation().clone(),
+    )?;
+    running.sweep(approvals);
     running.work(&Arc::new(engine), configuration, health)?;
     Ok(())
 }
@@ -192,28 +213,28 @@ impl Running {
         self.recording = Some((ended, task));
     }
 
-    /// Serves pages with the trust root of these keys.
-    pub(super) fn pages(
-        &mut self,
-        listener: tokio::net::TcpListener,
-        store: &Store,
-        keys: &Keyring,
-        public_url: Option<String>,
-        webhooks: Option<Arc<Webhooks>>,
-    ) {
-        let organisation = keys.organisation().clone();
-        let mut state = WebState::new(store.clone(), organisation, keys.history().clone());
-        state.public_url = public_url;
-        state.webhooks = webhooks;
-        self.serve(listener, state);
-    }
-
     /// Serves these pages.
-    fn serve(&mut self, listener: tokio::net::TcpListener, state: WebState) {
+    pub(super) fn serve(&mut self, listener: tokio::net::TcpListener, state: WebState) {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             let serving = web::serve(listener, state, stop.cancelled_owned());
             serving.await.context("serving pages")
+        });
+    }
+
+    /// Ends the questions about tool calls whose agents are gone.
+    fn sweep(&mut self, approvals: Approvals) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            loop {
+                if let Err(error) = approvals.sweep().await {
+                    tracing::warn!(%error, "overdue tool calls could not be ended");
+                }
+                tokio::select! {
+                    () = stop.cancelled() => return Ok(()),
+                    () = tokio::time::sleep(SWEEP_EVERY) => {}
+                }
+            }
         });
     }
 

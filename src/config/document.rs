@@ -17,7 +17,9 @@ use super::later::{Opaque, Security};
 use super::schedule::PollSchedule;
 use super::secret::SecretSource;
 use super::{Github, Server};
+use crate::approve::Principal;
 use crate::attest::KeyUse;
+use crate::tool_gate::profile::Profile;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -212,8 +214,30 @@ pub struct Approvals {
     pub timeout_seconds: u32,
     /// Whether a classifier may approve tool calls.
     pub smart_auto_approve: bool,
-    /// Permission profiles; not available in this version.
-    pub(super) profiles: BTreeMap<String, Value>,
+    /// What a session's tools may do at all, by the profile's name.
+    pub profiles: BTreeMap<String, Profile>,
+    /// Who may answer tool calls over HTTP; with none, whoever is at this machine.
+    pub tokens: Vec<AnswerToken>,
+}
+
+/// A token with which somebody answers tool calls over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerToken {
+    /// Whose answers they are, e.g. `mailto:ada@example.org`.
+    pub principal: Principal,
+    /// Where the token is.
+    pub secret: SecretSource,
+}
+
+impl Approvals {
+    /// The same with the tokens' files resolved against a folder.
+    pub(super) fn resolved_against(mut self, folder: &Path) -> Self {
+        for token in &mut self.tokens {
+            token.secret = token.secret.clone().resolved_against(folder);
+        }
+        self
+    }
 }
 
 impl Default for Approvals {
@@ -221,9 +245,10 @@ impl Default for Approvals {
         Self {
             link_ttl_seconds: 24 * 60 * 60,
             interactive: false,
-            timeout_seconds: 300,
+            timeout_seconds: 600,
             smart_auto_approve: false,
             profiles: BTreeMap::new(),
+            tokens: Vec::new(),
         }
     }
 }

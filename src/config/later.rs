@@ -78,10 +78,6 @@ pub(super) fn refuse_unavailable(document: &Document) -> Result<(), (&'static st
         ("security.intent_drift", security.intent_drift.enabled),
         ("security.deny_prompts", !security.deny_prompts.is_empty()),
         (
-            "approvals.profiles",
-            !document.approvals.profiles.is_empty(),
-        ),
-        (
             "identity.require",
             document.identity.require != IdentityMethod::Link,
         ),

@@ -216,7 +216,7 @@ impl Configuration {
                 self_check: document.health_self_check,
             },
             sandbox: document.sandbox,
-            approvals: document.approvals,
+            approvals: document.approvals.resolved_against(&folder),
             evidence: document.evidence,
             notify: document.notify,
             identity: document.identity,

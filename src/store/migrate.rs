@@ -31,6 +31,10 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0005_evidence.sql"),
         postgres: include_str!("../../migrations/postgres/0005_evidence.sql"),
     },
+    Migration {
+        sqlite: include_str!("../../migrations/sqlite/0006_tool_calls.sql"),
+        postgres: include_str!("../../migrations/postgres/0006_tool_calls.sql"),
+    },
 ];
 
 statements! {

@@ -31,6 +31,7 @@ mod scoped;
 mod statement;
 mod tile;
 mod timestamp;
+mod tool_call;
 mod value;
 mod watch_state;
 mod watched;
@@ -55,6 +56,9 @@ pub use project::{Project, ProjectState, WatchMode};
 pub use scoped::Scoped;
 pub use statement::Statement;
 pub use timestamp::Stamp;
+pub use tool_call::{
+    AlwaysAllowed, CallAnswer, CallDecision, NewCall, Recording, Resolution, Resolved, ToolCall,
+};
 pub use watch_state::WatchState;
 pub use watched::Observed;
 pub use work::Claim;
@@ -151,6 +155,7 @@ impl Store {
             project::STATEMENTS,
             scoped::STATEMENTS,
             timestamp::STATEMENTS,
+            tool_call::STATEMENTS,
             watched::STATEMENTS,
             work::STATEMENTS,
         ];

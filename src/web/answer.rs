@@ -96,7 +96,7 @@ pub(super) async fn view(state: &WebState, token: &ApprovalToken) -> Result<Appr
 
 /// Whether a browser says that the form comes from elsewhere. Since no referrer is sent, browsers name the origin of our own
 /// forms `null`; then what they say of the sites in `Sec-Fetch-Site` counts.
-fn is_foreign(headers: &HeaderMap, public_url: Option<&str>) -> bool {
+pub(super) fn is_foreign(headers: &HeaderMap, public_url: Option<&str>) -> bool {
     let text =
         |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let site = text(header::HeaderName::from_static("sec-fetch-site"));

@@ -1,7 +1,8 @@
 //! What people look at: server-rendered pages without a line of script, and the same things as JSON.
 //!
-//! - [`router`], [`serve`]: everything over HTTP, for one organisation. Only `POST /a/{token}` changes anything, and that
-//!   through [`crate::store::Store::consume`] alone; a signed `POST /webhooks/github` makes projects due and does no more.
+//! - [`router`], [`serve`]: everything over HTTP, for one organisation. Only `POST /a/{token}`, through
+//!   [`crate::store::Store::consume`], and answers to tool calls below `/approvals`, through [`crate::approvals::Approvals::resolve`],
+//!   decide anything; a signed `POST /webhooks/github` makes projects due and does no more.
 //! - [`IncidentRecord`], [`incident_document`], [`explanation`]: the same reading for the command line.
 //!
 //! Ledgers are verified on every request and nothing is cached. Whatever came from outside is held as [`shown::Shown`], so that
@@ -9,6 +10,7 @@
 
 mod answer;
 mod api;
+mod calls;
 mod document;
 mod evidence;
 mod explain;
@@ -22,6 +24,7 @@ mod server;
 mod shown;
 mod state;
 
+pub use calls::{ScopedToken, ToolCalls};
 pub use document::{
     IncidentDocument, IncidentsDocument, LedgerDocument, incident_document, incidents_document,
     ledger_document,

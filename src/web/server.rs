@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{LARGEST_FORM, answer};
 use super::failure::Refusal;
-use super::{WebState, api, headers, hooks, log, pages};
+use super::{WebState, api, calls, headers, hooks, log, pages};
 
 /// How long one request may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -47,6 +47,10 @@ pub fn router(state: WebState) -> Router {
         .route("/log/tile/{*tile}", get(log::tile))
         .route("/log/root/{name}", get(log::trust_root))
         .route("/a/{token}", get(pages::approval).post(answer))
+        .route("/approvals", get(pages::calls))
+        .route("/approvals/queue", get(calls::queue))
+        .route("/approvals/{id}/resolve", post(calls::resolve))
+        .route("/approvals/{id}/answer", post(calls::answer))
         .route("/assets/caretaker.css", get(pages::style))
         .nest("/api/v1", api)
         .route("/healthz", get(api::alive))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Webhooks;
+use super::{ToolCalls, Webhooks};
 use crate::attest::TrustHistory;
 use crate::clock::{Clock, Millis};
 use crate::id::OrganisationId;
@@ -32,6 +32,8 @@ pub struct WebState {
     pub public_url: Option<String>,
     /// How deliveries of webhooks are checked; none when they are not received.
     pub webhooks: Option<Arc<Webhooks>>,
+    /// The queue of tool calls that wait for a person; none where it cannot be written on record who answered.
+    pub tool_calls: Option<ToolCalls>,
 }
 
 impl WebState {
@@ -44,6 +46,7 @@ impl WebState {
             time: Now::Database,
             public_url: None,
             webhooks: None,
+            tool_calls: None,
         }
     }
 

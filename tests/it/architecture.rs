@@ -37,6 +37,7 @@ const LAYERS: &[&[&str]] = &[
         "worker",
         "hook_gate",
         "alignment",
+        "approvals",
         "signer",
         "witness",
     ],
@@ -114,8 +115,8 @@ fn refusal(from: &str, from_layer: usize, to: &str) -> Option<String> {
             (from, to),
             ("watch", "worker")
                 | ("onboard" | "worker", "signer")
-                | ("worker", "hook_gate" | "alignment")
-                | ("hook_gate", "alignment")
+                | ("worker", "hook_gate" | "alignment" | "approvals")
+                | ("hook_gate", "alignment" | "approvals")
         ),
         6 => !(from == "web" && matches!(to, "worker")) && from != "forge",
         0 | 2 | 3 => !same || from_layer == 0,

@@ -393,10 +393,6 @@ fn what_this_version_does_not_have_is_refused_and_never_silently_ignored() {
             "security.intent_drift",
         ),
         ("security: {deny_prompts: [x]}", "security.deny_prompts"),
-        (
-            "approvals: {profiles: {a: {default: deny}}}",
-            "approvals.profiles",
-        ),
         ("identity: {require: passkey}", "identity.require"),
         (
             "identity: {per_class: {data: two-person}}",

@@ -1,6 +1,7 @@
 //! The pages: what they show, what they refuse, and that only an answer changes anything.
 
 mod answers;
+mod calls;
 mod documents;
 mod flaky;
 mod http;

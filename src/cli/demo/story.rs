@@ -18,6 +18,7 @@ use crate::cli::serve::Running;
 use crate::forge::FileEdit;
 use crate::id::IncidentId;
 use crate::incident::{ClosedReason, Rerun, Snapshot, Stage as Reached, stage};
+use crate::web::WebState;
 use crate::worker;
 
 /// How long the demo may take before it says that it failed.
@@ -37,7 +38,10 @@ pub(super) async fn tell(
     teller.places(&stage, home, arguments.keep)?;
     let mut running = Running::new(stop.clone());
     let Stage { engine, .. } = &stage;
-    running.pages(stage.listener()?, &engine.store, &engine.keys, None, None);
+    let organisation = engine.keys.organisation().clone();
+    let history = engine.keys.history().clone();
+    let state = WebState::new(engine.store.clone(), organisation, history);
+    running.serve(stage.listener()?, state);
     let incident = stage.watch().await?;
     let mut play = Play {
         stage: &stage,

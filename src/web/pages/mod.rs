@@ -1,6 +1,7 @@
 //! The pages: each a view made of what was read, and its template.
 
 mod approval;
+mod calls;
 mod change;
 mod gate;
 mod incident;
@@ -17,6 +18,7 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 
 pub(super) use approval::approval;
+pub(super) use calls::calls;
 pub(super) use incident::incident;
 pub(super) use incidents::incidents;
 pub(super) use ledger::ledger;
