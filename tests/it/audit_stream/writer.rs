@@ -86,7 +86,7 @@ fn after_a_crash_on_the_way_to_a_new_file_the_stream_goes_on() {
 /// Break it: in `AuditStream::mended`, take any last line, or in `AuditStream::end`, begin anew when `head` is gone.
 #[test]
 fn a_stream_whose_end_was_changed_is_not_written_to() {
-    let changes: [(&str, fn(&Path)); 6] = [
+    let changes: [(&str, fn(&Path)); 7] = [
         ("the last line is cut off", |folder| {
             let text = fs::read_to_string(last(folder)).unwrap();
             let keep: Vec<&str> = text.lines().take(2).collect();
@@ -106,6 +106,12 @@ fn a_stream_whose_end_was_changed_is_not_written_to() {
         }),
         ("the end is gone", |folder| {
             fs::remove_file(folder.join("head")).unwrap()
+        }),
+        ("all but the first line and the end are gone", |folder| {
+            let text = fs::read_to_string(last(folder)).unwrap();
+            let first = text.lines().next().unwrap();
+            fs::write(last(folder), format!("{first}\n")).unwrap();
+            fs::remove_file(folder.join("head")).unwrap();
         }),
         ("much more than a line stands at the end", |folder| {
             let mut bytes = fs::read(last(folder)).unwrap();
