@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use super::hexadecimal::{Digits, read};
+use super::hexadecimal::{Digits, fill, read};
 use super::{CHANGE_SET_ALGORITHM, ChangeSet};
 
 /// A SHA-256 digest, 64 lower-case hexadecimal digits as text.
@@ -39,14 +39,12 @@ impl std::str::FromStr for Sha256Digest {
 
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let error = || DigestError(text.chars().take(80).collect());
-        let lower = text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let mut raw = [0; 32];
-        if !lower || hex::decode_to_slice(text, &mut raw).is_err() {
-            return Err(error());
+        if fill(text, &mut raw) {
+            Ok(Self(raw))
+        } else {
+            Err(error())
         }
-        Ok(Self(raw))
     }
 }
 

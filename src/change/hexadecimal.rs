@@ -30,6 +30,25 @@ impl Digits {
     }
 }
 
+/// Reads lower-case digits, twice as many as there are bytes to fill. False for anything else.
+pub(super) fn fill(text: &str, bytes: &mut [u8]) -> bool {
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let whole = pairs.len() == bytes.len() && rest.is_empty();
+    whole
+        && bytes.iter_mut().zip(pairs).all(|(byte, [high, low])| {
+            let read = value(*high).zip(value(*low));
+            read.is_some_and(|(high, low)| {
+                *byte = high << 4 | low;
+                true
+            })
+        })
+}
+
 /// Reads a value from its text, wherever the text stands.
 pub(super) fn read<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::hexadecimal::{Digits, read};
+use super::hexadecimal::{Digits, fill, read};
 
 /// How a repository names its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -108,15 +108,13 @@ impl std::str::FromStr for Oid {
             found: text.chars().take(80).collect(),
             length: text.len(),
         };
-        let lower = text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if !lower || !matches!(text.len(), 40 | 64) {
+        let mut raw = [0; 32];
+        let width = text.len() / 2;
+        let raw = raw.get_mut(..width).filter(|_| matches!(width, 20 | 32));
+        let raw = raw.ok_or_else(error)?;
+        if !fill(text, raw) {
             return Err(error());
         }
-        let mut raw = [0; 32];
-        let raw = raw.get_mut(..text.len() / 2).ok_or_else(error)?;
-        hex::decode_to_slice(text, raw).map_err(|_| error())?;
         Self::from_bytes(raw)
     }
 }

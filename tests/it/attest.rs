@@ -2,6 +2,7 @@
 
 mod chains;
 mod envelopes;
+mod exact;
 mod examples;
 mod exports;
 mod interop;

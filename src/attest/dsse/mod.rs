@@ -223,27 +223,28 @@ impl SignedDocument {
     /// general reading then takes or refuses. What this takes is written as the very same bytes, since base64 that is read
     /// strictly has one spelling, and the type holds nothing that would be escaped.
     fn taken_apart(bytes: &[u8]) -> Option<Self> {
-        let text = str::from_utf8(bytes).ok()?;
-        let mut rest = (bytes.len() <= MAX_ENVELOPE).then_some(text)?;
+        let mut rest = (bytes.len() <= MAX_ENVELOPE).then_some(bytes)?;
         let mut next = |before: &str| {
-            let (part, behind) = rest.strip_prefix(before)?.split_once('"')?;
-            rest = behind;
+            let behind = rest.strip_prefix(before.as_bytes())?;
+            let end = memchr::memchr(b'"', behind)?;
+            let (part, behind) = behind.split_at(end);
+            rest = behind.get(1..)?;
             Some(part)
         };
         let payload = next("{\"payload\":\"")?;
         let payload_type = next(",\"payloadType\":\"")?;
         let keyid = next(",\"signatures\":[{\"keyid\":\"")?;
         let signature = next(",\"sig\":\"")?;
-        let plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'\\';
+        let plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
         // Break it: take any end, or any type (`attest::envelopes::any_other_spelling_of_an_envelope_is_refused`, `fuzz`).
-        if rest != "}]}" || !payload_type.bytes().all(plain) {
+        if rest != b"}]}" || !payload_type.iter().all(plain) {
             return None;
         }
         Some(Self {
-            payload_type: payload_type.to_owned(),
+            payload_type: str::from_utf8(payload_type).ok()?.to_owned(),
             payload: STANDARD.decode(payload).ok()?,
             signatures: vec![Signature {
-                keyid: KeyId::parse(keyid).ok()?,
+                keyid: KeyId::parse(str::from_utf8(keyid).ok()?).ok()?,
                 bytes: STANDARD.decode(signature).ok()?.try_into().ok()?,
             }],
         })

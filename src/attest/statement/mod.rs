@@ -128,6 +128,9 @@ struct Wire<P> {
     predicate: P,
 }
 
+/// What begins the member that names the kind, in the compact form.
+const BEFORE_KIND: &str = "],\"predicateType\":\"";
+
 impl Statement {
     /// The statement of a chain event.
     pub fn event(event: Event) -> Result<Self, StatementError> {
@@ -146,6 +149,9 @@ impl Statement {
 
     /// Reads a statement, refusing everything that this version does not define.
     pub fn parse(bytes: &[u8]) -> Result<Self, StatementError> {
+        if let Some(statement) = Self::exact(bytes)? {
+            return Ok(statement);
+        }
         let document = json::read(bytes, MAX_PAYLOAD)?;
         let found = document.text_member("_type").unwrap_or_default();
         if found != STATEMENT_TYPE {
@@ -154,26 +160,25 @@ impl Statement {
             });
         }
         let uri = document.text_member("predicateType").unwrap_or_default();
-        let unknown = || StatementError::PredicateType { found: shown(uri) };
-        let source = Source {
-            bytes,
-            document: &document,
-        };
-        match PredicateType::from_uri(uri).ok_or_else(unknown)? {
-            PredicateType::Proposal => source.event(Event::Proposal),
-            PredicateType::PolicyDecision => source.event(Event::PolicyDecision),
-            PredicateType::Approval => source.event(Event::Approval),
-            PredicateType::Execution => source.event(Event::Execution),
-            PredicateType::Escalation => source.event(Event::Escalation),
-            PredicateType::Gap => source.event(Event::Gap),
-            PredicateType::ContextManifest => source.evidence(Evidence::ContextManifest),
-            PredicateType::TestResult => source.evidence(Evidence::TestResult),
-            PredicateType::GateOutcome => source.evidence(Evidence::GateOutcome),
-            PredicateType::IntentScore => source.evidence(Evidence::IntentScore),
-            PredicateType::PolicyVersion => source.organisation(OrganisationEvent::PolicyVersion),
-            PredicateType::Unfreeze => source.organisation(OrganisationEvent::Unfreeze),
-            PredicateType::BreakGlass => source.organisation(OrganisationEvent::BreakGlass),
-            PredicateType::Enrolment => source.organisation(OrganisationEvent::Enrolment),
+        let kind = PredicateType::from_uri(uri);
+        let kind = kind.ok_or_else(|| StatementError::PredicateType { found: shown(uri) })?;
+        Source::Strict(bytes, &document)
+            .statement(kind)?
+            .ok_or(StatementError::Json(JsonError::NotExact))
+    }
+
+    /// The compact form, as it is written here; none of any other bytes, which the strict reading then takes or refuses.
+    fn exact(bytes: &[u8]) -> Result<Option<Self>, StatementError> {
+        let text = str::from_utf8(bytes).ok();
+        let text = text.filter(|text| text.len() <= MAX_PAYLOAD);
+        // Only a guess: the reading compares it with what it finds.
+        let guess = text.and_then(|text| {
+            let (_, behind) = text.split_once(BEFORE_KIND)?;
+            PredicateType::from_uri(behind.split_once('"')?.0)
+        });
+        match (text, guess) {
+            (Some(text), Some(kind)) => Source::Exact(text, kind).statement(kind),
+            _ => Ok(None),
         }
     }
 
@@ -313,34 +318,74 @@ impl Statement {
     }
 }
 
-/// Bytes and their strict reading, on the way to a typed statement.
-struct Source<'a> {
-    bytes: &'a [u8],
-    document: &'a Json<'a>,
+/// Bytes on the way to a typed statement.
+enum Source<'a> {
+    /// With their strict reading.
+    Strict(&'a [u8], &'a Json<'a>),
+    /// Perhaps the compact form of a statement of that kind.
+    Exact(&'a str, PredicateType),
 }
 
 impl Source<'_> {
+    fn wire<P: Serialize + DeserializeOwned>(&self) -> Result<Option<Wire<Box<P>>>, JsonError> {
+        match self {
+            Self::Strict(bytes, document) => json::typed(bytes, document).map(Some),
+            Self::Exact(text, kind) => {
+                let wire: Option<Wire<Box<P>>> = json::exact(text);
+                // Break it: leave this out (`attest::exact::what_stands_in_a_string_is_not_the_kind`).
+                Ok(wire.filter(|wire| {
+                    wire.statement_type == STATEMENT_TYPE && wire.predicate_type == kind.uri()
+                }))
+            }
+        }
+    }
+
+    fn statement(&self, kind: PredicateType) -> Result<Option<Statement>, StatementError> {
+        match kind {
+            PredicateType::Proposal => self.event(Event::Proposal),
+            PredicateType::PolicyDecision => self.event(Event::PolicyDecision),
+            PredicateType::Approval => self.event(Event::Approval),
+            PredicateType::Execution => self.event(Event::Execution),
+            PredicateType::Escalation => self.event(Event::Escalation),
+            PredicateType::Gap => self.event(Event::Gap),
+            PredicateType::ContextManifest => self.evidence(Evidence::ContextManifest),
+            PredicateType::TestResult => self.evidence(Evidence::TestResult),
+            PredicateType::GateOutcome => self.evidence(Evidence::GateOutcome),
+            PredicateType::IntentScore => self.evidence(Evidence::IntentScore),
+            PredicateType::PolicyVersion => self.organisation(OrganisationEvent::PolicyVersion),
+            PredicateType::Unfreeze => self.organisation(OrganisationEvent::Unfreeze),
+            PredicateType::BreakGlass => self.organisation(OrganisationEvent::BreakGlass),
+            PredicateType::Enrolment => self.organisation(OrganisationEvent::Enrolment),
+        }
+    }
+
     fn event<P: Serialize + DeserializeOwned>(
         &self,
         wrap: impl FnOnce(Box<P>) -> Event,
-    ) -> Result<Statement, StatementError> {
-        let wire: Wire<Box<P>> = json::typed(self.bytes, self.document)?;
-        Statement::checked(wire.subject, Predicate::Event(wrap(wire.predicate)))
+    ) -> Result<Option<Statement>, StatementError> {
+        self.checked(|predicate| Predicate::Event(wrap(predicate)))
     }
 
     fn evidence<P: Serialize + DeserializeOwned>(
         &self,
         wrap: impl FnOnce(Box<P>) -> Evidence,
-    ) -> Result<Statement, StatementError> {
-        let wire: Wire<Box<P>> = json::typed(self.bytes, self.document)?;
-        Statement::checked(wire.subject, Predicate::Evidence(wrap(wire.predicate)))
+    ) -> Result<Option<Statement>, StatementError> {
+        self.checked(|predicate| Predicate::Evidence(wrap(predicate)))
     }
 
     fn organisation<P: Serialize + DeserializeOwned>(
         &self,
         wrap: impl FnOnce(Box<P>) -> OrganisationEvent,
-    ) -> Result<Statement, StatementError> {
-        let wire: Wire<Box<P>> = json::typed(self.bytes, self.document)?;
-        Statement::checked(wire.subject, Predicate::Organisation(wrap(wire.predicate)))
+    ) -> Result<Option<Statement>, StatementError> {
+        self.checked(|predicate| Predicate::Organisation(wrap(predicate)))
+    }
+
+    fn checked<P: Serialize + DeserializeOwned>(
+        &self,
+        wrap: impl FnOnce(Box<P>) -> Predicate,
+    ) -> Result<Option<Statement>, StatementError> {
+        let wire: Option<Wire<Box<P>>> = self.wire()?;
+        wire.map(|wire| Statement::checked(wire.subject, wrap(wire.predicate)))
+            .transpose()
     }
 }
