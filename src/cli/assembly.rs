@@ -19,6 +19,7 @@ use crate::audit_stream::{self, AuditStream};
 use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adapter, Configuration, Notifier, SandboxMode};
+use crate::events::EventSink;
 use crate::hook::HookKey;
 use crate::id::OrganisationId;
 use crate::notify::{Notifiers, Webhook};
@@ -109,6 +110,7 @@ pub(super) async fn engine(
             },
         },
         anchoring: anchoring(configuration)?,
+        events: events(configuration)?,
         failpoint: None,
     })
 }
@@ -140,6 +142,13 @@ fn shown_to(anchor: impl Anchor + 'static, every_seconds: u32) -> ShownTo {
     }
 }
 
+/// The audit stream of this installation.
+pub(super) fn events(configuration: &Configuration) -> anyhow::Result<Arc<dyn EventSink>> {
+    let folder = configuration.home.join(audit_stream::FOLDER);
+    let stream = AuditStream::open(&folder, Arc::new(SystemClock), &mut system_randomness)?;
+    Ok(Arc::new(stream))
+}
+
 /// The queue of tool calls that wait for a person.
 pub(super) fn approvals(
     installation: &Installation,
@@ -147,12 +156,10 @@ pub(super) fn approvals(
     organisation: OrganisationId,
 ) -> anyhow::Result<Approvals> {
     let configuration = &installation.configuration;
-    let folder = configuration.home.join(audit_stream::FOLDER);
-    let events = AuditStream::open(&folder, Arc::new(SystemClock), &mut system_randomness)?;
     Ok(Approvals::new(
         store,
         organisation,
-        Arc::new(events),
+        events(configuration)?,
         Arc::new(SystemClock),
         system_randomness,
         configuration.approvals.timeout_seconds,

@@ -11,7 +11,9 @@ use crate::agent::Coder;
 use crate::attest::keys::FillError;
 use crate::clock::{Clock, Millis};
 use crate::connector::Connector;
+use crate::events::{Event, EventSink};
 use crate::id::Entropy;
+use crate::incident::{Snapshot, stage};
 use crate::notify::Notifiers;
 use crate::sandbox::{Limits, Sandbox};
 use crate::signer::Keyring;
@@ -84,6 +86,8 @@ pub struct Engine {
     pub random: fn(&mut [u8]) -> Result<(), FillError>,
     /// What checkpoints of the log are shown to.
     pub anchoring: Anchoring,
+    /// The audit stream.
+    pub events: Arc<dyn EventSink>,
     /// Choices.
     pub settings: Settings,
     /// Test-only stop.
@@ -99,6 +103,23 @@ impl Engine {
         match &self.time {
             Time::Database => self.store.now().await,
             Time::Clock(clock) => Ok(clock.now()),
+        }
+    }
+
+    /// Tells the audit stream that an incident is at another stage. What counts is the ledger, so one that cannot be written
+    /// holds nothing up; the log says so.
+    pub(super) fn tell_stage(&self, before: &Snapshot, after: &Snapshot) {
+        let (from, to) = (stage(before), stage(after));
+        if from == to {
+            return;
+        }
+        let mut fields = serde_json::Map::new();
+        fields.insert("project".to_owned(), after.project.as_str().into());
+        fields.insert("from".to_owned(), from.as_str().into());
+        fields.insert("to".to_owned(), to.as_str().into());
+        let event = Event::new("stage_changed", after.incident.as_str(), fields);
+        if let Err(error) = self.events.record(&event) {
+            tracing::error!(incident = %after.incident, %error, "a new stage is not in the audit stream");
         }
     }
 

@@ -340,6 +340,7 @@ impl Claimed<'_> {
             {
                 Commit::Done(after) => {
                     self.engine.passed("commit").await;
+                    self.engine.tell_stage(snapshot, &after);
                     return self.pause(&after, pause).await;
                 }
                 Commit::Lost => {

@@ -51,6 +51,32 @@ async fn a_failing_test_is_fixed_approved_merged_and_proven() {
         world.inbox.events(),
         ["approval-requested", "incident-opened", "incident-resolved"]
     );
+    let told = stages(&world.home().join("audit"));
+    assert_eq!(
+        told,
+        "detected reproduced diagnosed gated proposed awaiting-approval approved merging resolved"
+    );
+}
+
+/// The stages that the audit stream tells, in order.
+fn stages(folder: &Path) -> String {
+    let files = caretaker::audit_stream::files(folder).unwrap();
+    let text: String = files
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    let mut told = Vec::new();
+    for line in text.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(event["event"], "stage_changed");
+        let (from, to) = (&event["fields"]["from"], &event["fields"]["to"]);
+        if told.is_empty() {
+            told.push(from.as_str().unwrap().to_owned());
+        }
+        assert_eq!(from.as_str(), told.last().map(String::as_str));
+        told.push(to.as_str().unwrap().to_owned());
+    }
+    told.join(" ")
 }
 
 /// Finds the cause as ever, and must not be asked for more.

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use caretaker::agent::{Coder, ScriptedCoder};
 use caretaker::approve::{ApprovalToken, HumanDecision};
 use caretaker::audit::{Report, verify};
+use caretaker::audit_stream::AuditStream;
 use caretaker::clock::{Clock as _, FixedClock, Millis};
 use caretaker::connector::Connector;
 use caretaker::connector::github::credential::{PersonalToken, TokenSource};
@@ -188,6 +189,7 @@ impl World {
             time: engine.time.clone(),
             random: engine.random,
             anchoring: engine.anchoring.clone(),
+            events: Arc::clone(&engine.events),
             settings: engine.settings.clone(),
             failpoint: None,
         }
@@ -308,6 +310,14 @@ pub(crate) async fn engine(
         time: Time::Clock(clock.clone()),
         random: system_randomness,
         anchoring: Anchoring::default(),
+        events: Arc::new(
+            AuditStream::open(
+                &home.path().join("audit"),
+                clock.clone(),
+                &mut system_randomness,
+            )
+            .unwrap(),
+        ),
         settings: Settings {
             home: home.path().to_path_buf(),
             launcher,
