@@ -34,7 +34,7 @@ pub enum ArgumentError {
 }
 
 /// Arguments that can be judged: an object, its names in Unicode normal form C.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments<'a>(BTreeMap<Cow<'a, str>, Json<'a>>);
 
 impl<'a> Arguments<'a> {

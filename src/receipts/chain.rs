@@ -137,12 +137,15 @@ impl ReceiptChain {
     fn gate<'a>(&'a self, outcome: &'a Outcome) -> Json<'a> {
         let seq = i64::try_from(self.head.count).unwrap_or(i64::MAX);
         let mut gate = named([
-            ("agent_id", text(outcome.agent.as_str())),
+            (
+                "agent_id",
+                text(clipped(&outcome.agent, AgentId::MAX_BYTES)),
+            ),
             ("decision", text(outcome.decision.word())),
             ("reason", text(outcome.reason.as_str())),
             ("seq", integer(seq)),
             ("session", text(self.session.id.as_str())),
-            ("tool", text(recorded_tool(&outcome.tool))),
+            ("tool", text(clipped(&outcome.tool, ToolName::MAX_BYTES))),
         ]);
         gate.extend(surroundings(&self.session));
         if let Some(stage) = &outcome.stage {
@@ -155,7 +158,7 @@ impl ReceiptChain {
             gate.insert("intent".into(), intent.to_json());
             let check = members([
                 ("satisfied_fields", disclosed.clone()),
-                ("tool", text(recorded_tool(&outcome.tool))),
+                ("tool", text(clipped(&outcome.tool, ToolName::MAX_BYTES))),
             ]);
             gate.insert("intent_check".into(), check);
         }
@@ -182,13 +185,13 @@ fn surroundings(session: &Session) -> impl Iterator<Item = (std::borrow::Cow<'_,
         .map(|(name, value)| (name.into(), value))
 }
 
-/// A called tool's name as far as it is recorded. No longer one can be a token's.
-fn recorded_tool(tool: &str) -> &str {
-    let mut end = tool.len().min(ToolName::MAX_BYTES);
-    while !tool.is_char_boundary(end) {
+/// A name as far as it is recorded: no token has a longer one.
+fn clipped(name: &str, limit: usize) -> &str {
+    let mut end = name.len().min(limit);
+    while !name.is_char_boundary(end) {
         end -= 1;
     }
-    tool.get(..end).unwrap_or_default()
+    name.get(..end).unwrap_or_default()
 }
 
 fn digest(digest: &Sha256Digest) -> Json<'static> {

@@ -25,7 +25,7 @@ pub enum IntentError {
     )]
     Object,
     /// A member that is not known, and would therefore not be enforced.
-    #[error("an intent has the members statement, tools and constraints, and not {found}")]
+    #[error("an intent has the members statement, tools and constraints, and not `{found}`")]
     Unknown {
         /// The name found, made printable.
         found: String,
@@ -37,7 +37,7 @@ pub enum IntentError {
     #[error("the intent's statement contains a NUL")]
     Nul,
     /// Too long.
-    #[error("the intent has {what} of {length} bytes, at most {limit} are signed")]
+    #[error("the intent's {what} has {length} bytes, at most {limit} are signed")]
     TooLong {
         /// Of what.
         what: &'static str,
@@ -117,7 +117,7 @@ impl Intent {
             constraints,
         };
         let length = to_canonical(&intent.to_json()).len();
-        within("a whole", length, MAX_INTENT)?;
+        within("document", length, MAX_INTENT)?;
         Ok(intent)
     }
 
@@ -188,7 +188,7 @@ fn within(what: &'static str, length: usize, limit: usize) -> Result<(), IntentE
 }
 
 fn sound(statement: &str) -> Result<String, IntentError> {
-    within("a statement", statement.len(), MAX_STATEMENT)?;
+    within("statement", statement.len(), MAX_STATEMENT)?;
     if statement.trim().is_empty() {
         return Err(IntentError::NoStatement);
     }

@@ -5,13 +5,14 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::attest::text::shown;
+use crate::change::Sha256Digest;
 
 /// Why a text names no agent, tool or token.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NameError {
     /// Not an agent.
     #[error(
-        "{found} names no agent: `agent:` and 1 to 128 of a-z, 0-9, _, - and dots between them were expected, beginning with a letter or digit (agent:fixer.tests)"
+        "`{found}` names no agent: `agent:` and 1 to 128 of a-z, 0-9, _, - and dots between them were expected, beginning with a letter or digit (agent:fixer.tests)"
     )]
     Agent {
         /// What was found, made printable.
@@ -19,14 +20,14 @@ pub enum NameError {
     },
     /// Not a tool.
     #[error(
-        "{found} names no tool: 1 to 128 of A-Z, a-z, 0-9, _, -, . and / were expected, beginning with a letter or digit"
+        "`{found}` names no tool: 1 to 128 of A-Z, a-z, 0-9, _, -, . and / were expected, beginning with a letter or digit"
     )]
     Tool {
         /// What was found, made printable.
         found: String,
     },
     /// Not a token.
-    #[error("{found} names no token: `cap:` and 24 lower-case hexadecimal digits were expected")]
+    #[error("`{found}` names no token: `cap:` and 24 lower-case hexadecimal digits were expected")]
     Token {
         /// What was found, made printable.
         found: String,
@@ -38,6 +39,9 @@ pub enum NameError {
 pub struct AgentId(String);
 
 impl AgentId {
+    /// The longest name, in bytes.
+    pub const MAX_BYTES: usize = 134;
+
     /// Takes `name`, refusing what the published format does not have.
     pub fn parse(name: &str) -> Result<Self, NameError> {
         let sound = name.strip_prefix("agent:").is_some_and(|tail| {
@@ -143,6 +147,12 @@ impl TokenId {
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The name of a token whose signed body has this digest.
+    pub(super) fn of(body: &Sha256Digest) -> Self {
+        let digits = body.to_string();
+        Self(format!("cap:{}", digits.get(..24).unwrap_or_default()))
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a receipt says about one decision of a gate.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::intent::Intent;
-use super::name::{AgentId, TokenId};
+use super::name::TokenId;
 use crate::attest::json::Json;
 use crate::attest::{Label, Text};
 use crate::change::Sha256Digest;
@@ -79,7 +80,7 @@ pub struct Alignment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InForce {
     /// Exactly as approved.
-    pub intent: Intent,
+    pub intent: Arc<Intent>,
     /// The values of those arguments that the intent constrains, and of no others: an object.
     pub disclosed: Json<'static>,
 }
@@ -95,8 +96,8 @@ pub struct Outcome {
     pub reason: Text,
     /// The tool that was called, as it was called.
     pub tool: String,
-    /// Who called.
-    pub agent: AgentId,
+    /// Who called, as it named itself; empty where nobody did.
+    pub agent: String,
     /// The digest of the call's arguments.
     pub input: Sha256Digest,
     /// The digest of the rules that were asked: of the token's signed body, where there is one.

@@ -76,14 +76,14 @@ pub enum ConstraintError {
     Object,
     /// A kind that is not in the vocabulary.
     #[error(
-        "{found} is no kind of constraint; there are allowed_values, forbidden_field_combinations, forbidden_values, max_value, min_value, required_present and starts_with"
+        "`{found}` is no kind of constraint; there are allowed_values, forbidden_field_combinations, forbidden_values, max_value, min_value, required_present and starts_with"
     )]
     UnknownKind {
         /// The name found.
         found: String,
     },
     /// A kind with the wrong form.
-    #[error("{kind} is {expected}")]
+    #[error("{kind} must be {expected}")]
     Shape {
         /// The kind.
         kind: Kind,

@@ -59,7 +59,8 @@ fn a_receipt_says_all_there_is_to_say() {
     outcome.intent = Some(InForce {
         intent: intent(
             r#"{"statement":"Mend the parser","tools":["Edit"],"constraints":{"starts_with":{"path":"src/"}}}"#,
-        ),
+        )
+        .into(),
         disclosed: json(r#"{"path":"src/../etc"}"#),
     });
     outcome.alignment = Some(Alignment {
@@ -115,7 +116,7 @@ fn a_receipt_too_long_to_be_verified_is_not_written_and_the_chain_stays() {
     let mut outcome = allowed("Edit");
     let disclosed = json(&long);
     outcome.intent = Some(InForce {
-        intent: intent(r#"{"statement":"Mend the parser"}"#),
+        intent: intent(r#"{"statement":"Mend the parser"}"#).into(),
         disclosed: caretaker::receipts::Arguments::new(disclosed)
             .unwrap()
             .among(["path"]),
@@ -131,7 +132,7 @@ fn an_intent_is_recorded_as_it_was_approved() {
     let (mut chain, _) = ReceiptChain::begin(session(), gate_key(), at(NOON)).unwrap();
     let mut outcome = allowed("calendar_read");
     outcome.intent = Some(InForce {
-        intent: approved,
+        intent: approved.into(),
         disclosed: json("{}"),
     });
     let line = chain.append(&outcome, at(NOON)).unwrap();
