@@ -16,6 +16,7 @@ pub mod execute;
 pub mod gate;
 pub mod log;
 pub mod provenance;
+pub mod receipts;
 pub mod reconcile;
 pub mod tool_gate;
 

@@ -36,6 +36,7 @@ mod log;
 mod notify;
 mod offline;
 mod onboard;
+mod receipts;
 pub(crate) mod reconcile;
 mod sandbox;
 mod serve;
