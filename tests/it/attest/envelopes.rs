@@ -50,6 +50,8 @@ fn any_other_spelling_of_an_envelope_is_refused() {
         format!("\u{feff}{bytes}"),
         swap("\":\"", "\": \""),
         swap("payloadType", "payload\\u0054ype"),
+        swap("application/", "application\\/"),
+        swap("application/", "applicatio\\u006e/"),
         swap(&payload, &URL_SAFE.encode([0xff, 0xfe, 0xfd, 0xfb])),
         swap(&payload, payload.trim_end_matches('=')),
         // The unused low bits of the last character.
