@@ -44,7 +44,7 @@ fn main() -> Tried<()> {
         let output = command.output()?;
         Ok(Some(serde_json::from_slice(&output.stdout)?))
     };
-    let (limit, key) = (raw(), pem()?);
+    let (limit, key) = (raw(), pem());
     std::fs::write(folder.path().join("key.pub"), public_pem(&key.public()))?;
     writeln!(
         out,
@@ -110,7 +110,7 @@ fn verifying(
     let mut out = std::io::stdout();
     let file = written()?;
     std::fs::write(path, &file)?;
-    let reader = Reader::new(&TrustedKeys::new([pem()?.public()]), &[]);
+    let reader = Reader::new(&TrustedKeys::new([pem().public()]), &[]);
     let mut best = f64::MAX;
     for _ in 0..5 {
         let begin = Instant::now();
@@ -147,8 +147,8 @@ fn verifying(
     Ok(())
 }
 
-fn pem() -> Tried<PemKey> {
-    Ok(PemKey::new(SecretKey::from_seed(&[7; 32])))
+fn pem() -> PemKey {
+    PemKey::new(SecretKey::from_seed(&[7; 32]))
 }
 
 /// Verifications a second of nothing but signatures, over messages as long as those of receipts.
@@ -173,7 +173,7 @@ fn raw() -> f64 {
 
 /// A token whose parent has a parent, and both of them: the root first.
 fn family(purpose: Option<&'static str>) -> Tried<(Token, [Token; 2])> {
-    let issuer = Issuer::new("bench", Arc::new(pem()?))?;
+    let issuer = Issuer::new("bench", Arc::new(pem()))?;
     let limits = |text: &'static str| -> Tried<Constraints> {
         Ok(Constraints::from_json(&read(text.as_bytes(), 4_096)?)?)
     };
@@ -211,7 +211,7 @@ enum Memory {
 
 /// The middle and the slow times of deciding about a call, in µs.
 fn calls(token: &Token, chain: &[Token], memory: Memory) -> Tried<(f64, f64)> {
-    let keys = TrustedKeys::new([pem()?.public()]);
+    let keys = TrustedKeys::new([pem().public()]);
     let given = GivenArguments::read(CALL.as_bytes());
     let call = Call {
         tool: "Edit",
@@ -252,9 +252,9 @@ fn written() -> Tried<String> {
         advisory: false,
         policy: None,
     };
-    let (mut chain, root) = ReceiptChain::begin(session, Arc::new(pem()?), NOW)?;
+    let (mut chain, root) = ReceiptChain::begin(session, Arc::new(pem()), NOW)?;
     let (token, ancestors) = family(Some(PURPOSE))?;
-    let gate = Gate::new(TrustedKeys::new([pem()?.public()]), Revocations::default());
+    let gate = Gate::new(TrustedKeys::new([pem().public()]), Revocations::default());
     let given = GivenArguments::read(CALL.as_bytes());
     let call = Call {
         tool: "Edit",

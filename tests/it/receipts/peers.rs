@@ -278,10 +278,9 @@ fn both_gates_agree() {
     for limits in limits {
         let token = token("pay", limits, None);
         for call in calls {
-            lines.push_str(&format!(
-                "{{\"token\":{},\"args\":{call}}}\n",
-                token.to_text()
-            ));
+            let token_text = token.to_text();
+            let line = format!("{{\"token\":{token_text},\"args\":{call}}}\n");
+            lines.push_str(&line);
             cases.push((token.clone(), limits, call));
         }
     }
