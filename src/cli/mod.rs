@@ -22,9 +22,11 @@ mod keys;
 mod ledger;
 mod log;
 mod project;
+mod receipts;
 mod runtime;
 mod serve;
 mod signer;
+mod token;
 mod verify;
 mod witness;
 mod words;
@@ -95,6 +97,12 @@ enum Command {
     /// Verify what `ledger export` or `log export` wrote, offline: no configuration, no database, no network. Exit code 0 valid, 1 invalid,
     /// 3 cannot tell.
     Verify(verify::VerifyArguments),
+    /// Capability tokens: sign what an agent may do, decide about its calls, revoke.
+    #[command(subcommand)]
+    Token(token::TokenCommand),
+    /// What gates recorded about calls.
+    #[command(subcommand)]
+    Receipts(receipts::ReceiptsCommand),
     /// Be a witness of logs: for an auditor, on a machine of their own.
     #[command(subcommand)]
     Witness(witness::WitnessCommand),
@@ -152,6 +160,8 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::Log(command) => log::run(&command, config),
         Command::Audit(command) => audit::run(&command, config),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Token(command) => token::run(&command),
+        Command::Receipts(command) => receipts::run(&command),
         Command::Witness(command) => witness::run(&command),
         Command::Serve => serve::run(serve::Parts::ALL, config),
         Command::Worker => serve::run(serve::Parts::WORKER, config),

@@ -2,7 +2,7 @@
 
 mod attenuation;
 mod canonical;
-
+mod commands;
 mod constraints;
 mod desk;
 mod fixtures;
@@ -12,7 +12,7 @@ mod hostile;
 mod identity;
 mod keys;
 mod minting;
-
+mod peers;
 mod properties;
 mod tampering;
 mod writing;

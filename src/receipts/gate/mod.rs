@@ -130,6 +130,17 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// A denial where there is no token to speak of; `ruleset` is the digest of what decided instead.
+    pub const fn without_token(denial: Denial, ruleset: Sha256Digest) -> Self {
+        Self {
+            denial: Some(denial),
+            token: None,
+            intent: None,
+            agent: String::new(),
+            ruleset,
+        }
+    }
+
     /// The decision.
     pub const fn decision(&self) -> Decision {
         match self.denial {

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod outside;
+mod receipts;
 mod signed;
 mod tree;
 
@@ -53,6 +54,7 @@ pub(crate) fn all() -> Vec<Target> {
     targets.extend(tree::targets());
     targets.extend(bundle::targets());
     targets.extend(outside::targets());
+    targets.extend(receipts::targets());
     targets
 }
 

@@ -153,8 +153,7 @@ fn a_wider_child_is_denied_again_at_the_gate() {
         r#"{"max_value":{"amount":10}}"#,
         Some(r#"{"statement":"x","tools":["Edit"],"constraints":{"max_value":{"amount":10}}}"#),
     );
-    type Change = fn(&mut Value);
-    let changes: [Change; 8] = [
+    let changes: [fn(&mut Value); 8] = [
         |body| body["constraints"]["max_value"]["amount"] = 99.into(),
         |body| body["constraints"] = json!({}),
         |body| body["intent"]["constraints"]["max_value"]["amount"] = 99.into(),

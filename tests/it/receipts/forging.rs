@@ -51,19 +51,18 @@ fn good() -> String {
 fn an_allowance_must_show_that_it_was_within_the_intent() {
     let good = good();
     assert_eq!(verdict(&verified(&good)), "valid");
-    type Change = fn(&mut Value);
-    let changes: [(&str, Change); 12] = [
+    let changes: [(&str, fn(&mut Value)); 12] = [
         ("no intent_check", |gate| {
             gate.as_object_mut().unwrap().remove("intent_check");
         }),
         ("a field missing", |gate| {
-            gate["intent_check"]["satisfied_fields"] = json!({})
+            gate["intent_check"]["satisfied_fields"] = json!({});
         }),
         ("a field too many", |gate| {
             gate["intent_check"]["satisfied_fields"]["text"] = "x".into();
         }),
         ("tools that do not agree", |gate| {
-            gate["intent_check"]["tool"] = "Bash".into()
+            gate["intent_check"]["tool"] = "Bash".into();
         }),
         ("no recorded tool", |gate| {
             gate.as_object_mut().unwrap().remove("tool");
@@ -80,13 +79,13 @@ fn an_allowance_must_show_that_it_was_within_the_intent() {
             gate["intent_check"]["tool"] = "Bash".into();
         }),
         ("an intent with a member more", |gate| {
-            gate["intent"]["note"] = "x".into()
+            gate["intent"]["note"] = "x".into();
         }),
         ("an intent that is not in order", |gate| {
             gate["intent"]["tools"] = json!(["b", "a"]);
         }),
         ("an intent without what it says", |gate| {
-            gate["intent"] = json!({"statement": ""})
+            gate["intent"] = json!({"statement": ""});
         }),
         ("an intent_check without an intent", |gate| {
             gate.as_object_mut().unwrap().remove("intent");
