@@ -14,6 +14,7 @@ pub mod approve;
 pub mod attest;
 pub mod execute;
 pub mod gate;
+pub mod intent;
 pub mod log;
 pub mod provenance;
 pub mod reconcile;

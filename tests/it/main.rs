@@ -30,6 +30,7 @@ mod git_command;
 mod health;
 mod hooks;
 mod incident;
+mod intent;
 mod keys;
 mod log;
 mod notify;
