@@ -29,6 +29,8 @@ pub mod agent;
 #[cfg(feature = "full")]
 pub mod connector;
 #[cfg(feature = "full")]
+pub mod embedder;
+#[cfg(feature = "full")]
 pub mod events;
 #[cfg(feature = "full")]
 pub mod https;

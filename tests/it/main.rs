@@ -22,6 +22,7 @@ mod commands;
 mod config;
 mod connector;
 mod demo;
+mod embedder;
 mod faults;
 mod forge;
 mod fuzz;

@@ -1,6 +1,7 @@
 //! The readers, each with good documents and what has to hold whatever it is given.
 
 mod bundle;
+mod intent;
 mod outside;
 mod signed;
 mod tree;
@@ -53,6 +54,7 @@ pub(crate) fn all() -> Vec<Target> {
     targets.extend(tree::targets());
     targets.extend(bundle::targets());
     targets.extend(outside::targets());
+    targets.extend(intent::targets());
     targets
 }
 
