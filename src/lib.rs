@@ -55,6 +55,8 @@ pub mod workspace;
 
 // Layer 5: application
 #[cfg(feature = "full")]
+pub mod alignment;
+#[cfg(feature = "full")]
 pub mod onboard;
 #[cfg(feature = "full")]
 pub mod signer;

@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod alignment;
 mod anchor;
 mod app;
 mod architecture;
