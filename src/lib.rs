@@ -14,6 +14,7 @@ pub mod approve;
 pub mod attest;
 pub mod execute;
 pub mod gate;
+pub mod intent;
 pub mod log;
 pub mod provenance;
 pub mod receipts;
@@ -29,6 +30,8 @@ pub mod incident;
 pub mod agent;
 #[cfg(feature = "full")]
 pub mod connector;
+#[cfg(feature = "full")]
+pub mod embedder;
 #[cfg(feature = "full")]
 pub mod events;
 #[cfg(feature = "full")]
@@ -55,6 +58,8 @@ pub mod store;
 pub mod workspace;
 
 // Layer 5: application
+#[cfg(feature = "full")]
+pub mod alignment;
 #[cfg(feature = "full")]
 pub mod approvals;
 #[cfg(feature = "full")]

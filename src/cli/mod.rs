@@ -12,12 +12,14 @@ mod change;
 mod connectors;
 mod demo;
 mod doctor;
+mod embedder;
 mod files;
 mod forge;
 mod gate;
 mod hosting;
 mod incident;
 mod installation;
+mod intent;
 mod keys;
 mod ledger;
 mod log;
@@ -106,6 +108,12 @@ enum Command {
     /// Be a witness of logs: for an auditor, on a machine of their own.
     #[command(subcommand)]
     Witness(witness::WitnessCommand),
+    /// Compare actions with what was asked for, and find thresholds.
+    #[command(subcommand)]
+    Intent(intent::IntentCommand),
+    /// Check what turns texts into vectors.
+    #[command(subcommand)]
+    Embedder(embedder::EmbedderCommand),
     /// Watch, work and serve pages in one process, until interrupted.
     Serve,
     /// Watch and work, without pages; any number of these share one PostgreSQL.
@@ -163,6 +171,8 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::Token(command) => token::run(&command),
         Command::Receipts(command) => receipts::run(&command),
         Command::Witness(command) => witness::run(&command),
+        Command::Intent(command) => intent::run(&command, config),
+        Command::Embedder(command) => embedder::run(&command, config),
         Command::Serve => serve::run(serve::Parts::ALL, config),
         Command::Worker => serve::run(serve::Parts::WORKER, config),
         Command::Web => serve::run(serve::Parts::WEB, config),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::alignment::{AlignmentSection, DenyPrompts, DriftSection};
 use super::document::{Document, IdentityMethod};
 
 /// `security`.
@@ -14,9 +15,9 @@ use super::document::{Document, IdentityMethod};
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Security {
     pub(super) failure_posture: FailurePosture,
-    pub(super) intent_alignment: IntentAlignment,
-    pub(super) intent_drift: IntentDrift,
-    pub(super) deny_prompts: Vec<Value>,
+    pub(super) intent_alignment: AlignmentSection,
+    pub(super) intent_drift: DriftSection,
+    pub(super) deny_prompts: DenyPrompts,
 }
 
 /// What happens when a guard itself fails.
@@ -26,33 +27,6 @@ pub(super) enum FailurePosture {
     #[default]
     Closed,
     Open,
-}
-
-/// `security.intent_alignment`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct IntentAlignment {
-    enabled: bool,
-    provider: Value,
-    model: Value,
-    base_url: Value,
-    weights_dir: Value,
-    api_key_env: Value,
-    threshold: Value,
-    hard_threshold: Value,
-    thresholds: Value,
-    cache_size: Value,
-    exempt: Value,
-}
-
-/// `security.intent_drift`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct IntentDrift {
-    enabled: bool,
-    window: Value,
-    drift_threshold: Value,
-    monotone_n: Value,
 }
 
 /// A section whose own keys this version does not know.
@@ -71,12 +45,6 @@ pub(super) fn refuse_unavailable(document: &Document) -> Result<(), (&'static st
             "security.failure_posture",
             security.failure_posture == FailurePosture::Open,
         ),
-        (
-            "security.intent_alignment",
-            security.intent_alignment.enabled,
-        ),
-        ("security.intent_drift", security.intent_drift.enabled),
-        ("security.deny_prompts", !security.deny_prompts.is_empty()),
         (
             "identity.require",
             document.identity.require != IdentityMethod::Link,

@@ -6,6 +6,7 @@
 
 mod address;
 mod agent;
+mod alignment;
 mod anchor;
 mod app;
 mod database;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 pub use address::{AddressError, ListenAddress, ServiceUrl, WebhookUrl};
 pub use agent::{Adapter, Agent};
+pub use alignment::{DenyPrompts, EmbedderChoice, EmbedderPlace, IntentAlignment};
 pub use anchor::{Anchors, BranchAnchor, TimestampAnchor, WitnessAnchor};
 pub use app::GithubApp;
 pub use database::{DatabaseUrl, DatabaseUrlError};
@@ -138,6 +140,10 @@ pub struct Configuration {
     pub identity: Identity,
     /// What checkpoints of the log are shown to.
     pub anchor: Anchors,
+    /// How actions are compared with what was asked for; `None` is not at all.
+    pub intent_alignment: Option<IntentAlignment>,
+    /// What no intent and no action may say.
+    pub deny_prompts: DenyPrompts,
 }
 
 impl Configuration {
@@ -197,6 +203,11 @@ impl Configuration {
             Some(url) => url.resolved_against(&folder),
             None => DatabaseUrl::embedded(&home.join("caretaker.db")),
         };
+        let security = document.security;
+        security.deny_prompts.check().map_err(refuse)?;
+        let intent_alignment =
+            alignment::resolve(security.intent_alignment, &security.intent_drift, &folder)
+                .map_err(refuse)?;
         let keys = Keys::resolve(document.keys, &home, &folder).map_err(refuse)?;
         let github = document.github.resolve(&folder).map_err(refuse)?;
         keys.keep_apart(github.webhook_secret.as_ref())
@@ -221,6 +232,8 @@ impl Configuration {
             notify: document.notify,
             identity: document.identity,
             anchor: document.anchor.resolve(&folder).map_err(refuse)?,
+            intent_alignment,
+            deny_prompts: security.deny_prompts,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The configuration: what is read, what is refused, and how the refusal reads.
 
+mod alignment;
 mod rules_file;
 mod secrets;
 
@@ -384,15 +385,6 @@ fn what_this_version_does_not_have_is_refused_and_never_silently_ignored() {
             "security: {failure_posture: open}",
             "security.failure_posture",
         ),
-        (
-            "security: {intent_alignment: {enabled: true, provider: openai, threshold: 0.5}}",
-            "security.intent_alignment",
-        ),
-        (
-            "security: {intent_drift: {enabled: true, window: 5}}",
-            "security.intent_drift",
-        ),
-        ("security: {deny_prompts: [x]}", "security.deny_prompts"),
         ("identity: {require: passkey}", "identity.require"),
         (
             "identity: {per_class: {data: two-person}}",

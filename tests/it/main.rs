@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod alignment;
 mod anchor;
 mod app;
 mod architecture;
@@ -23,6 +24,7 @@ mod commands;
 mod config;
 mod connector;
 mod demo;
+mod embedder;
 mod faults;
 mod forge;
 mod fuzz;
@@ -31,6 +33,7 @@ mod git_command;
 mod health;
 mod hooks;
 mod incident;
+mod intent;
 mod keys;
 mod log;
 mod notify;

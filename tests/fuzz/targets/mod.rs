@@ -1,6 +1,7 @@
 //! The readers, each with good documents and what has to hold whatever it is given.
 
 mod bundle;
+mod intent;
 mod outside;
 mod receipts;
 mod signed;
@@ -55,6 +56,7 @@ pub(crate) fn all() -> Vec<Target> {
     targets.extend(bundle::targets());
     targets.extend(outside::targets());
     targets.extend(receipts::targets());
+    targets.extend(intent::targets());
     targets
 }
 
