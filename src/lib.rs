@@ -18,6 +18,7 @@ pub mod log;
 pub mod provenance;
 pub mod receipts;
 pub mod reconcile;
+pub mod tool_gate;
 
 // Layer 2
 pub mod audit;
@@ -52,6 +53,8 @@ pub mod store;
 pub mod workspace;
 
 // Layer 5: application
+#[cfg(feature = "full")]
+pub mod hook_gate;
 #[cfg(feature = "full")]
 pub mod onboard;
 #[cfg(feature = "full")]

@@ -8,24 +8,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::document::{Document, IdentityMethod};
+use crate::tool_gate::Posture;
 
 /// `security`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Security {
-    pub(super) failure_posture: FailurePosture,
+    pub(super) failure_posture: Posture,
     pub(super) intent_alignment: IntentAlignment,
     pub(super) intent_drift: IntentDrift,
     pub(super) deny_prompts: Vec<Value>,
-}
-
-/// What happens when a guard itself fails.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum FailurePosture {
-    #[default]
-    Closed,
-    Open,
 }
 
 /// `security.intent_alignment`.
@@ -67,10 +59,6 @@ fn asks_for_nothing(section: &Opaque) -> bool {
 pub(super) fn refuse_unavailable(document: &Document) -> Result<(), (&'static str, String)> {
     let security = &document.security;
     let asked = [
-        (
-            "security.failure_posture",
-            security.failure_posture == FailurePosture::Open,
-        ),
         (
             "security.intent_alignment",
             security.intent_alignment.enabled,

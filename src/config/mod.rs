@@ -45,6 +45,7 @@ pub use secret::{SecretError, SecretSource};
 pub use source::{MAXIMUM_FILE_BYTES, SourceError, read as read_file};
 pub use yaml::{YamlError, yaml_value};
 
+use crate::tool_gate::Posture;
 use document::Document;
 
 /// Why there is no configuration. Nothing starts on a part of one.
@@ -138,6 +139,8 @@ pub struct Configuration {
     pub identity: Identity,
     /// What checkpoints of the log are shown to.
     pub anchor: Anchors,
+    /// What becomes of a tool call when a guard itself fails.
+    pub failure_posture: Posture,
 }
 
 impl Configuration {
@@ -221,6 +224,7 @@ impl Configuration {
             notify: document.notify,
             identity: document.identity,
             anchor: document.anchor.resolve(&folder).map_err(refuse)?,
+            failure_posture: document.security.failure_posture,
         })
     }
 }
