@@ -63,6 +63,8 @@ pub mod alignment;
 #[cfg(feature = "full")]
 pub mod approvals;
 #[cfg(feature = "full")]
+pub mod hook_gate;
+#[cfg(feature = "full")]
 pub mod onboard;
 #[cfg(feature = "full")]
 pub mod signer;

@@ -13,9 +13,11 @@ mod connectors;
 mod demo;
 mod doctor;
 mod embedder;
+mod evidence;
 mod files;
 mod forge;
 mod gate;
+mod hook_gate;
 mod hosting;
 mod incident;
 mod installation;
@@ -62,6 +64,9 @@ enum Command {
     /// Ask the rules about a change.
     #[command(subcommand)]
     Gate(gate::GateCommand),
+    /// Gate what a foreign coding client does, by its own hooks.
+    #[command(subcommand)]
+    HookGate(hook_gate::HookGateCommand),
     /// The keys that sign, and the trust root that says whose count.
     #[command(subcommand)]
     Keys(keys::KeysCommand),
@@ -83,6 +88,9 @@ enum Command {
     /// The GitHub App that caretaker acts as: make it, or see what it may do.
     #[command(subcommand)]
     App(app::AppCommand),
+    /// Look at what a gated session's hooks decided and what its producers came to, and verify it.
+    #[command(subcommand)]
+    Evidence(evidence::EvidenceCommand),
     /// Start a local GitHub-compatible server for trying caretaker out.
     Forge(forge::ForgeArguments),
     /// Show and verify signed ledgers.
@@ -138,6 +146,10 @@ enum Verdict {
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
+    // Two exit codes and its own words, whatever happens: see there.
+    if let Command::HookGate(hook_gate::HookGateCommand::Check(check)) = &arguments.command {
+        return hook_gate::answer(check);
+    }
     let config = arguments.config.as_deref();
     match start_logging(&arguments.command).and_then(|()| perform(arguments.command, config)) {
         Ok(Verdict::Done) => ExitCode::SUCCESS,
@@ -154,6 +166,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
     match command {
         Command::Change(command) => change::run(&command),
         Command::Gate(command) => gate::run(&command),
+        Command::HookGate(command) => hook_gate::run(&command, config),
         Command::Keys(command) => keys::run(&command, config),
         Command::Doctor(command) => doctor::run(&command, config),
         Command::Project(command) => project::run(&command, config),
@@ -162,6 +175,7 @@ fn perform(command: Command, config: Option<&Path>) -> anyhow::Result<Verdict> {
         Command::Approve(arguments) => calls::approve(&arguments, config),
         Command::Approvals(arguments) => calls::approvals(&arguments, config),
         Command::App(command) => app::run(&command, config),
+        Command::Evidence(command) => evidence::run(&command),
         Command::Forge(arguments) => forge::run(&arguments),
         Command::Ledger(command) => ledger::run(&command, config),
         Command::Signer(arguments) => signer::run(&arguments, config),

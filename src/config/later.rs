@@ -9,24 +9,16 @@ use serde_json::Value;
 
 use super::alignment::{AlignmentSection, DenyPrompts, DriftSection};
 use super::document::{Document, IdentityMethod};
+use crate::tool_gate::Posture;
 
 /// `security`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Security {
-    pub(super) failure_posture: FailurePosture,
+    pub(super) failure_posture: Posture,
     pub(super) intent_alignment: AlignmentSection,
     pub(super) intent_drift: DriftSection,
     pub(super) deny_prompts: DenyPrompts,
-}
-
-/// What happens when a guard itself fails.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum FailurePosture {
-    #[default]
-    Closed,
-    Open,
 }
 
 /// A section whose own keys this version does not know.
@@ -39,12 +31,7 @@ fn asks_for_nothing(section: &Opaque) -> bool {
 
 /// The first key that asks for something this version does not have.
 pub(super) fn refuse_unavailable(document: &Document) -> Result<(), (&'static str, String)> {
-    let security = &document.security;
     let asked = [
-        (
-            "security.failure_posture",
-            security.failure_posture == FailurePosture::Open,
-        ),
         (
             "identity.require",
             document.identity.require != IdentityMethod::Link,

@@ -47,6 +47,7 @@ pub use secret::{SecretError, SecretSource};
 pub use source::{MAXIMUM_FILE_BYTES, SourceError, read as read_file};
 pub use yaml::{YamlError, yaml_value};
 
+use crate::tool_gate::Posture;
 use document::Document;
 
 /// Why there is no configuration. Nothing starts on a part of one.
@@ -144,6 +145,8 @@ pub struct Configuration {
     pub intent_alignment: Option<IntentAlignment>,
     /// What no intent and no action may say.
     pub deny_prompts: DenyPrompts,
+    /// What becomes of a tool call when a guard itself fails.
+    pub failure_posture: Posture,
 }
 
 impl Configuration {
@@ -234,6 +237,7 @@ impl Configuration {
             anchor: document.anchor.resolve(&folder).map_err(refuse)?,
             intent_alignment,
             deny_prompts: security.deny_prompts,
+            failure_posture: security.failure_posture,
         })
     }
 }

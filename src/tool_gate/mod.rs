@@ -1,7 +1,39 @@
-//! What an agent may do, decided for one call of a tool.
+//! The tool gate: one decision about one call of a tool, behind every door (our own loop, foreign clients' hooks, the library).
+//!
+//! [`decide()`] is a function of the call, the session's policy, where paths are ([`Places`]) and what other checks say
+//! ([`Stages`]). It reads no file and keeps no state. The order of the checks is the order of
+//! [`GateStage`](crate::attest::predicate::GateStage): session, self-protection, capability token, permission profile, path
+//! policy, shell, deny prompts and alignment, classifier, always-allow, person. The first that refuses names itself.
 
+mod allowlist;
 pub mod always_allow;
 pub mod approval;
+mod arguments;
+mod call;
 pub mod classifier;
+mod decide;
 pub mod decider;
+mod failure;
+pub mod patch;
+mod policy;
 pub mod profile;
+mod protected;
+pub mod shell;
+mod stages;
+mod tools;
+mod touch;
+
+pub use allowlist::Allowlist;
+pub use arguments::{Effects, effects};
+pub use call::{Call, EventError, MAXIMUM_EVENT_BYTES};
+pub use decide::{Answer, Decision, Session, Standing, decide};
+pub use failure::{Failure, Fallback, Posture};
+pub use policy::{MAXIMUM_POLICY_BYTES, Policy, PolicyError, Producer, ProducerKind};
+pub use stages::{Check, Classified, NoStages, Stages};
+pub use tools::{ToolClass, tool_class};
+pub use touch::{Access, Place, Places, Touch};
+
+/// Whether a path relative to the worktree is one that no gated session may write, whatever its policy says.
+pub fn is_protected(path: &[u8]) -> bool {
+    protected::is_protected(path)
+}

@@ -4,6 +4,7 @@
 //! decided on (trees, commits, change sets) lives in the *trusted repository*, a bare one that no agent can write; a scratch
 //! tree is read back into it file by file, and git never runs inside a directory that an agent wrote.
 
+mod changed;
 mod checkout;
 mod commit;
 mod error;
@@ -20,6 +21,7 @@ mod snapshot;
 pub mod toolchain;
 mod tree;
 
+pub use changed::changed_paths;
 pub use checkout::{CheckedOut, TreeLimits};
 pub use commit::{BRANCH_PREFIX, Identity};
 pub use error::WorkspaceError;

@@ -57,6 +57,9 @@ const KERNEL_EDGES: &[(&str, &str)] = &[
     ("receipts", "intent"),
     ("tool_gate", "receipts"),
     ("tool_gate", "intent"),
+    // Stages are named as signed outcomes name them; paths are folded as rules fold them.
+    ("tool_gate", "attest"),
+    ("tool_gate", "gate"),
 ];
 
 /// What layers 0 to 2 must not name: they are pure and synchronous.

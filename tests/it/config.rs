@@ -381,10 +381,6 @@ fn keys_that_contradict_each_other_are_refused() {
 #[test]
 fn what_this_version_does_not_have_is_refused_and_never_silently_ignored() {
     for (asked, key) in [
-        (
-            "security: {failure_posture: open}",
-            "security.failure_posture",
-        ),
         ("identity: {require: passkey}", "identity.require"),
         (
             "identity: {per_class: {data: two-person}}",

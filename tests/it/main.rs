@@ -31,6 +31,7 @@ mod fuzz;
 mod gate;
 mod git_command;
 mod health;
+mod hook_gate;
 mod hooks;
 mod incident;
 mod intent;

@@ -1,6 +1,7 @@
 //! The readers, each with good documents and what has to hold whatever it is given.
 
 mod bundle;
+mod gated;
 mod intent;
 mod outside;
 mod receipts;
@@ -54,6 +55,7 @@ pub(crate) fn all() -> Vec<Target> {
     let mut targets = signed::targets();
     targets.extend(tree::targets());
     targets.extend(bundle::targets());
+    targets.extend(gated::targets());
     targets.extend(outside::targets());
     targets.extend(receipts::targets());
     targets.extend(intent::targets());

@@ -1,0 +1,302 @@
+//! Where the gate keeps its state: outside every worktree, for its owner only.
+//!
+//! `CARETAKER_HOME/hook-gate/receipt.key` signs receipts; `…/<session>/` holds what was registered, the policy as it was, the
+//! receipts, and what Stop counts. A worktree's own policy file (`--compat`) gets such a folder too, for its receipts.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::attest::keys::FillError;
+use crate::change::Sha256Digest;
+use crate::receipts::PemKey;
+
+/// Why the gate's state cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The session's id could not be a file name.
+    #[error("the session id is not 1 to 128 letters, digits, `-` and `_`; choose another one")]
+    Id,
+    /// The state would lie where the agent works.
+    #[error(
+        "the gate's state {home} lies inside of the worktree {worktree}, where the agent could change it; set CARETAKER_HOME to a folder elsewhere"
+    )]
+    InsideWorktree {
+        /// The state.
+        home: PathBuf,
+        /// The worktree.
+        worktree: PathBuf,
+    },
+    /// A file or folder.
+    #[error("{doing} {path}: {reason}")]
+    File {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        reason: String,
+    },
+    /// It is there, with other contents.
+    #[error(
+        "the session {0} is registered already, with another policy or worktree; choose a new id"
+    )]
+    Taken(String),
+    /// What is there makes no sense.
+    #[error(
+        "reading the state of the session in {path}: {reason}; register the session again under a new id"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl StateError {
+    pub(super) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::File {
+            doing,
+            path,
+            reason: error.to_string(),
+        }
+    }
+
+    pub(super) fn damaged(path: &Path, reason: impl std::fmt::Display) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            reason: format!("{reason}"),
+        }
+    }
+}
+
+/// A session's id: 1 to 128 ASCII letters, digits, `-` and `_`, so that it is a file name and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Takes an id.
+    ///
+    /// # Errors
+    /// Anything else than such a name.
+    pub fn parse(id: &str) -> Result<Self, StateError> {
+        // Break it: let dots and slashes through; `hook_gate::bad_input::an_unsafe_session_id_reaches_no_file` fails.
+        let sound = (1..=128).contains(&id.len())
+            && id
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        if sound {
+            Ok(Self(id.to_owned()))
+        } else {
+            Err(StateError::Id)
+        }
+    }
+
+    /// The id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The folder of the gate's state.
+#[derive(Debug, Clone)]
+pub struct Home {
+    whole: PathBuf,
+    root: PathBuf,
+}
+
+impl Home {
+    /// The state below `CARETAKER_HOME`. Nothing is made yet.
+    pub fn new(home: &Path) -> Self {
+        Self {
+            whole: home.to_owned(),
+            root: home.join("hook-gate"),
+        }
+    }
+
+    /// All of caretaker's state, which no gated session may read.
+    pub fn whole(&self) -> PathBuf {
+        std::fs::canonicalize(&self.whole).unwrap_or_else(|_| self.whole.clone())
+    }
+
+    /// The folder of a registered session.
+    pub fn session(&self, id: &SessionId) -> PathBuf {
+        self.root.join(id.as_str())
+    }
+
+    /// The folder of a session that a worktree's own policy gates.
+    pub fn compatible_session(&self, id: &SessionId, worktree: &Path) -> PathBuf {
+        use std::os::unix::ffi::OsStrExt as _;
+        let place = Sha256Digest::of(worktree.as_os_str().as_bytes()).to_string();
+        let place = place.get(..16).unwrap_or_default();
+        self.root.join("worktrees").join(place).join(id.as_str())
+    }
+
+    /// Refuses a state that lies in a worktree.
+    ///
+    /// # Errors
+    /// It does.
+    pub fn keep_apart(&self, worktree: &Path) -> Result<(), StateError> {
+        let home = deepest(&self.whole);
+        if home.starts_with(worktree) {
+            return Err(StateError::InsideWorktree {
+                home,
+                worktree: worktree.to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The key that signs receipts; made by whoever needs it first.
+    ///
+    /// # Errors
+    /// It cannot be read or made, or others can read it.
+    pub fn receipt_key(&self) -> Result<Arc<PemKey>, StateError> {
+        let file = self.key_file();
+        if !file.exists() {
+            self.make_key(&file)?;
+        }
+        read_key(&file)
+    }
+
+    /// The key that signs receipts, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read, or others can write it.
+    pub fn present_key(&self) -> Result<Option<Arc<PemKey>>, StateError> {
+        let file = self.key_file();
+        if file.exists() {
+            read_key(&file).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn key_file(&self) -> PathBuf {
+        self.root.join("receipt.key")
+    }
+
+    fn make_key(&self, file: &Path) -> Result<(), StateError> {
+        private_folder(&self.root)?;
+        let mut fill = |buffer: &mut [u8]| {
+            getrandom::fill(buffer).map_err(|error| FillError {
+                reason: error.to_string(),
+            })
+        };
+        let (_, text) =
+            PemKey::generate(&mut fill).map_err(|error| StateError::damaged(file, error))?;
+        let made = tempfile::Builder::new()
+            .permissions(std::fs::Permissions::from_mode(0o600))
+            .tempfile_in(&self.root)
+            .and_then(|mut made| {
+                made.write_all(text.as_bytes())?;
+                made.as_file().sync_all()?;
+                Ok(made)
+            })
+            .map_err(StateError::file("making the receipts' key", file))?;
+        // Of several that make one at once the first one's counts.
+        match made.persist_noclobber(file) {
+            Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(
+                StateError::file("making the receipts' key", file)(error.error),
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read_key(file: &Path) -> Result<Arc<PemKey>, StateError> {
+    let text = read_private(file, 4096)?;
+    let text = String::from_utf8(text).map_err(|_| StateError::damaged(file, "not text"))?;
+    let key = PemKey::from_pem(&text).map_err(|error| StateError::damaged(file, error))?;
+    Ok(Arc::new(key))
+}
+
+/// A path with the links of its deepest existing ancestor resolved.
+pub(super) fn deepest(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut at = path;
+    loop {
+        if let Ok(real) = std::fs::canonicalize(at) {
+            return rest.iter().rev().fold(real, |real, name| real.join(name));
+        }
+        match (at.parent(), at.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name.to_owned());
+                at = parent;
+            }
+            _ => return path.to_owned(),
+        }
+    }
+}
+
+/// Makes a folder, and those above it, that only its owner can enter.
+pub(super) fn private_folder(folder: &Path) -> Result<(), StateError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(StateError::file("making the folder", folder))
+}
+
+/// Reads a file of ours that others must not be able to write, of at most `limit` bytes.
+pub(super) fn read_private(file: &Path, limit: u64) -> Result<Vec<u8>, StateError> {
+    use std::os::unix::fs::MetadataExt as _;
+    let failed = StateError::file("reading", file);
+    let mut bytes = Vec::new();
+    let read = || -> io::Result<(u32, u64)> {
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            .open(file)?;
+        let status = opened.metadata()?;
+        opened.take(limit + 1).read_to_end(&mut bytes)?;
+        Ok((status.mode(), bytes.len() as u64))
+    };
+    let (mode, length) = { read }().map_err(failed)?;
+    if mode & 0o022 != 0 {
+        return Err(StateError::damaged(
+            file,
+            "others can write it (chmod go-w)",
+        ));
+    }
+    if length > limit {
+        return Err(StateError::damaged(
+            file,
+            format!("it has more than {limit} bytes"),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Puts a file for its owner in the place of what is there, whole or not at all.
+pub(super) fn write_private(file: &Path, bytes: &[u8]) -> Result<(), StateError> {
+    let failed = || StateError::file("writing", file);
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let mut made = tempfile::Builder::new()
+        .permissions(std::fs::Permissions::from_mode(0o600))
+        .tempfile_in(folder)
+        .map_err(failed())?;
+    made.write_all(bytes).map_err(failed())?;
+    made.persist(file).map_err(|error| failed()(error.error))?;
+    Ok(())
+}
+
+/// The session's lock: held while a receipt is added.
+pub(super) fn lock(folder: &Path) -> Result<File, StateError> {
+    let file = folder.join("lock");
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&file)
+        .map_err(StateError::file("opening", &file))?;
+    rustix::fs::flock(&opened, rustix::fs::FlockOperation::LockExclusive)
+        .map_err(|error| StateError::file("locking", &file)(error.into()))?;
+    Ok(opened)
+}
