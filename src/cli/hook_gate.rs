@@ -1,7 +1,9 @@
 //! `caretaker hook-gate`: the gate behind foreign coding clients' hooks.
 
 mod check;
+mod installed;
 mod register;
+mod worker;
 
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -16,6 +18,7 @@ use crate::hook_gate::{
 };
 
 pub(super) use check::CheckArguments;
+pub(super) use worker::WorkerAnswers;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum HookGateCommand {

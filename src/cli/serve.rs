@@ -9,6 +9,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::assembly;
+use super::hook_gate::WorkerAnswers;
 use super::hosting::Hosting;
 use super::installation::Installation;
 use super::runtime::{block_on, stop_on_signal};
@@ -16,6 +17,7 @@ use super::{Verdict, print};
 use crate::approvals::Approvals;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Configuration;
+use crate::hook_gate::{self, service::GateService};
 use crate::id::OrganisationId;
 use crate::onboard::app::Recorder;
 use crate::signer::{system_randomness, trust_history};
@@ -141,6 +143,7 @@ async fn start(
         engine.store.clone(),
         keys.organisation().clone(),
     )?;
+    running.gate(installation, &approvals)?;
     running.sweep(approvals);
     running.work(&Arc::new(engine), configuration, health)?;
     Ok(())
@@ -220,6 +223,25 @@ impl Running {
             let serving = web::serve(listener, state, stop.cancelled_owned());
             serving.await.context("serving pages")
         });
+    }
+
+    /// Answers hooks at the socket in `CARETAKER_HOME`.
+    ///
+    /// # Errors
+    /// The socket cannot be used, or the embedder cannot be set up.
+    fn gate(&mut self, installation: &Installation, approvals: &Approvals) -> anyhow::Result<()> {
+        let configuration = &installation.configuration;
+        let events = assembly::events(configuration)?;
+        let answers = Arc::new(WorkerAnswers::new(installation, approvals.clone(), events)?);
+        let path = configuration.home.join(hook_gate::service::SOCKET);
+        let service = GateService::bind(&path)
+            .with_context(|| format!("listening for hooks at {}", path.display()))?;
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            service.serve(answers, Arc::new(SystemClock), stop).await;
+            Ok(())
+        });
+        Ok(())
     }
 
     /// Ends the questions about tool calls whose agents are gone.

@@ -9,6 +9,7 @@
 
 mod changes;
 mod completion;
+mod configured;
 mod evidence;
 mod gate;
 mod guard;
@@ -26,6 +27,7 @@ pub use completion::{
     COMPLETION, COMPLETION_REFUSED, Evidence, RunPlace, StopCount, read_evidence, run_and_seal,
     stop_count,
 };
+pub use configured::{Configured, People, Scoring, SessionStages, decided};
 pub use evidence::{EvidenceReport, EvidenceVerdict, gates, verify_session};
 pub use gate::{Approver, HookGate, NobodyToAsk, Question};
 pub use guard::guarded;

@@ -21,6 +21,9 @@ use super::reply::{HookEvent, Reply};
 use crate::clock::Clock;
 use crate::tool_gate::MAXIMUM_EVENT_BYTES;
 
+/// The socket's name in `CARETAKER_HOME`.
+pub const SOCKET: &str = "hook-gate.sock";
+
 /// Longest message that is no event, in bytes.
 const LONGEST: u32 = 64 << 10;
 /// Most questions that are answered at once; others wait.

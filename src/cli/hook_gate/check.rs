@@ -11,14 +11,12 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use super::installed::Installed;
 use crate::clock::{Clock as _, Millis, SystemClock};
 use crate::config::Environment;
-use crate::events::{Event, EventSink, SinkError};
 use crate::hook_gate::{Home, HookEvent, HookGate, Question, Reply, TTL, guarded, service};
 use crate::tool_gate::MAXIMUM_EVENT_BYTES;
 
-/// How long a decision without a person may take.
-const DECIDE_WITHIN: Duration = Duration::from_secs(20);
 /// How much longer than a person, or than producers, may take.
 const BEYOND_TTL: u64 = 30;
 
@@ -54,15 +52,6 @@ pub(in crate::cli) struct CheckArguments {
     ttl: u64,
 }
 
-/// The operator reads standard error of hooks that let a call go on; the audit stream is the worker's.
-struct NoStream;
-
-impl EventSink for NoStream {
-    fn record(&self, _event: &Event) -> Result<(), SinkError> {
-        Ok(())
-    }
-}
-
 pub(super) fn run(arguments: &CheckArguments) -> ExitCode {
     let Some(event) = HookEvent::parse(&arguments.event) else {
         return told(
@@ -74,12 +63,8 @@ pub(super) fn run(arguments: &CheckArguments) -> ExitCode {
 }
 
 fn decided(arguments: &CheckArguments, event: HookEvent) -> Reply {
-    let waits = event == HookEvent::Stop || arguments.socket.is_some();
-    let within = if waits {
-        Duration::from_secs(arguments.ttl.saturating_add(BEYOND_TTL))
-    } else {
-        DECIDE_WITHIN.min(Duration::from_secs(arguments.ttl))
-    };
+    // A person, or producers, may have to be waited for; the hook's own timeout is longer.
+    let within = Duration::from_secs(arguments.ttl.saturating_add(BEYOND_TTL));
     // What a panic prints would stand before the reason; the answer says it.
     std::panic::set_hook(Box::new(|_| {}));
     let owned = Owned::of(arguments, event);
@@ -145,8 +130,22 @@ impl Owned {
             Ok(home) => home,
             Err(reason) => return Reply::block(reason),
         };
-        let gate = HookGate::plain(&home, &NoStream);
         let launcher = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("caretaker"));
+        let installed = match Installed::load() {
+            Ok(installed) => installed,
+            // Break it: decide with our own checks alone; `hook_gate::configured::a_configuration_that_cannot_be_read_refuses` fails.
+            Err(error) => return Reply::block(format!("the gate's configuration: {error}")),
+        };
+        let intent = installed.intent(&home, &self.session);
+        let stages = installed
+            .configured
+            .of_session(&self.session, intent.as_deref());
+        let people = installed.people(&self.role);
+        let gate = HookGate {
+            stages: &stages,
+            approver: &people,
+            ..HookGate::plain(&home, installed.events.as_ref())
+        };
         gate.reply(&question, Path::new(&launcher), ttl)
     }
 

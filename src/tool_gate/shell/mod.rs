@@ -72,6 +72,57 @@ pub fn classify_words(words: Vec<String>, starts: &[String], producers: &[Produc
     findings.shell
 }
 
+/// The simple commands of a text by their words, and whether any of them writes to a file by redirection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Commands {
+    /// The words of each; those of commands given as text to a shell as well.
+    pub commands: Vec<Vec<String>>,
+    /// Whether output goes to a file.
+    pub redirects: bool,
+}
+
+/// The words of every simple command of a text; none when some of them do not stand there as they are.
+pub fn commands(text: &str) -> Option<Commands> {
+    let mut found = Commands::default();
+    (text.len() <= MAXIMUM_COMMAND && found.collect(text, DEPTH)).then_some(found)
+}
+
+impl Commands {
+    fn collect(&mut self, text: &str, depth: usize) -> bool {
+        let Ok(read) = Reader::read(text, depth) else {
+            return false;
+        };
+        read.iter().all(|simple| {
+            let to_file = |redirect: &simple::Redirect| matches!(redirect, simple::Redirect::To(_));
+            self.redirects |= simple.redirects.iter().any(to_file);
+            let Some(words) = simple.texts() else {
+                return false;
+            };
+            let nested = text_for_a_shell(&words).map(str::to_owned);
+            self.commands
+                .push(words.into_iter().map(str::to_owned).collect());
+            match nested {
+                Some(nested) => depth > 0 && self.collect(&nested, depth - 1),
+                None => true,
+            }
+        })
+    }
+}
+
+/// What a shell among the words is given to run (`sh -c TEXT`).
+fn text_for_a_shell<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let is_shell = |word: &&str| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash")
+    };
+    let shell = words.iter().position(is_shell)?;
+    let options = words.get(shell + 1..)?;
+    let takes_text =
+        |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    let option = options.iter().position(takes_text)?;
+    options.get(option + 1).copied()
+}
+
 /// What is found while commands are looked at in their order.
 struct Findings<'a> {
     shell: Shell,

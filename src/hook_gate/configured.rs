@@ -1,0 +1,261 @@
+//! The checks that an installation's configuration adds to the gate's own: permission profiles, prompts that are refused, scores, the
+//! classifier, and people.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::gate::Approver;
+use super::registration::Registered;
+use crate::alignment::Alignment;
+use crate::approvals::{Answer as Answered, Approvals, AskError, Question as Asked};
+use crate::attest::predicate::GateStage;
+use crate::config::{Configuration, DenyPrompts};
+use crate::intent::action_text;
+use crate::tool_gate::approval::{AskingSettings, Settled, Step, settle};
+use crate::tool_gate::classifier::Looked;
+use crate::tool_gate::profile::{self, Profile, Profiled};
+use crate::tool_gate::{
+    Answer, Call, Check, Classified, Decision, Failure, Stages, ToolClass, effects, shell,
+};
+
+/// Where calls are scored against their session's intent.
+#[derive(Clone)]
+pub enum Scoring {
+    /// Nowhere: it is off.
+    Off,
+    /// Only in the running worker, so that who asks elsewhere is refused.
+    Elsewhere,
+    /// Here.
+    Here(Arc<Alignment>, Handle),
+}
+
+/// What the configuration says about calls of tools.
+#[derive(Clone)]
+pub struct Configured {
+    profiles: BTreeMap<String, Profile>,
+    settings: AskingSettings,
+    deny_prompts: DenyPrompts,
+    scoring: Scoring,
+}
+
+impl Configured {
+    /// Of a configuration.
+    pub fn new(configuration: &Configuration, scoring: Scoring) -> Self {
+        let approvals = &configuration.approvals;
+        Self {
+            profiles: approvals.profiles.clone(),
+            settings: AskingSettings {
+                interactive: approvals.interactive,
+                smart_auto_approve: approvals.smart_auto_approve,
+            },
+            deny_prompts: configuration.deny_prompts.clone(),
+            scoring,
+        }
+    }
+
+    /// The checks for one session; `session` and `intent` are what it was registered with.
+    pub const fn of_session<'a>(
+        &'a self,
+        session: &'a str,
+        intent: Option<&'a str>,
+    ) -> SessionStages<'a> {
+        SessionStages {
+            configured: self,
+            session,
+            intent,
+        }
+    }
+}
+
+/// The checks for one session.
+pub struct SessionStages<'a> {
+    configured: &'a Configured,
+    session: &'a str,
+    intent: Option<&'a str>,
+}
+
+impl SessionStages<'_> {
+    fn profiled(&self, call: &Call) -> Profiled {
+        let configured = self.configured;
+        profile::check(
+            &configured.profiles,
+            None,
+            &call.tool,
+            configured.settings.interactive,
+        )
+    }
+
+    fn action(call: &Call) -> String {
+        action_text(&call.tool, None, &call.arguments.to_string())
+    }
+}
+
+impl Stages for SessionStages<'_> {
+    fn permission_profile(&self, call: &Call) -> Check {
+        match self.profiled(call) {
+            Profiled::Passes => Check::Passed,
+            Profiled::Asks => Check::Asks(format!(
+                "the permission profile asks a person about {}",
+                call.tool
+            )),
+            Profiled::Refused(reason) => Check::Denied {
+                code: "profile",
+                reason,
+            },
+        }
+    }
+
+    fn deny_prompts(&self, call: &Call) -> Check {
+        let prompts = &self.configured.deny_prompts;
+        let found = self
+            .intent
+            .and_then(|intent| {
+                prompts
+                    .matching(intent)
+                    .map(|number| ("the session's intent", number))
+            })
+            .or_else(|| {
+                prompts
+                    .matching(&Self::action(call))
+                    .map(|number| ("the call", number))
+            });
+        found.map_or(Check::Passed, |(place, number)| Check::Denied {
+            code: "deny-prompt",
+            reason: format!("{place} matches security.deny_prompts, pattern {number}"),
+        })
+    }
+
+    fn alignment(&self, call: &Call) -> Check {
+        let (alignment, handle) = match &self.configured.scoring {
+            Scoring::Off => return Check::Passed,
+            // Break it: let it pass (`hook_gate::configured::what_only_the_worker_can_score_is_refused_elsewhere`).
+            Scoring::Elsewhere => {
+                return Check::Unavailable {
+                    failure: Failure::AlignmentUnavailable,
+                    code: "alignment-elsewhere",
+                    reason: "calls are scored by the running worker only: render the hooks with --socket".to_owned(),
+                };
+            }
+            Scoring::Here(alignment, handle) => (alignment, handle),
+        };
+        let scored = handle.block_on(async {
+            if let Some(intent) = self.intent {
+                // Without an intent every call of the task is refused, which is what a failed beginning comes to.
+                drop(alignment.begin(self.session, intent).await);
+            }
+            let arguments = call.arguments.to_string();
+            alignment
+                .score(self.session, &call.tool, None, &arguments)
+                .await
+        });
+        if scored.is_denied() {
+            Check::Denied {
+                code: scored.reason.code(),
+                reason: format!("intent_alignment: {}", scored.reason),
+            }
+        } else {
+            Check::Passed
+        }
+    }
+
+    fn classifier(&self, call: &Call) -> Classified {
+        // Whether it is approved counts only where people are asked; what is never done, always.
+        let settings = AskingSettings {
+            interactive: true,
+            smart_auto_approve: true,
+        };
+        match settle(Profiled::Passes, looked(call, &mut None), settings) {
+            Settled::Deny(_, reason) => Classified::Denied(reason),
+            Settled::Allow(Step::ClassifierApprove) => Classified::Approved,
+            Settled::Allow(_) | Settled::Ask => Classified::Undecided,
+        }
+    }
+
+    fn smart_auto_approve(&self) -> bool {
+        self.configured.settings.smart_auto_approve
+    }
+
+    fn interactive(&self) -> bool {
+        self.configured.settings.interactive
+    }
+}
+
+/// What the classifier looks at; `commands` keeps what it borrows.
+fn looked<'a>(call: &'a Call, commands: &'a mut Option<shell::Commands>) -> Looked<'a> {
+    let text = call
+        .argument(&["command", "cmd", "script"])
+        .and_then(serde_json::Value::as_str);
+    match (effects(call, &[]).class, text) {
+        (ToolClass::Read, _) => Looked::Reads,
+        (ToolClass::Execute, Some(text)) => {
+            *commands = shell::commands(text);
+            commands
+                .as_ref()
+                .map_or(Looked::Text(text), |found| Looked::Commands {
+                    commands: &found.commands,
+                    redirects: found.redirects,
+                })
+        }
+        _ => Looked::Other,
+    }
+}
+
+/// People, asked through the queue.
+pub struct People {
+    /// The queue.
+    pub approvals: Approvals,
+    /// Where its work runs.
+    pub runtime: Handle,
+    /// The role of the agent.
+    pub role: String,
+}
+
+impl Approver for People {
+    fn wait(&self, session: &Registered, call: &Call, asked: &Decision) -> Decision {
+        let question = Asked {
+            session: &session.session,
+            task: session.policy.task(),
+            role: &self.role,
+            tool: &call.tool,
+            arguments: &call.arguments,
+        };
+        decided(self.runtime.block_on(self.approvals.ask(&question)), asked)
+    }
+}
+
+/// What an answer makes of a call.
+pub fn decided(answer: Result<Answered, AskError>, asked: &Decision) -> Decision {
+    let (answer, stage, code, reason) = match answer {
+        Ok(Answered::Always(id)) => (
+            Answer::Allow,
+            GateStage::AlwaysAllow,
+            "always-allow",
+            format!("always allowed ({id})"),
+        ),
+        Ok(Answered::Allowed) => (
+            Answer::Allow,
+            GateStage::Person,
+            "person-allowed",
+            "a person allowed it".to_owned(),
+        ),
+        Ok(Answered::Refused(reason)) => {
+            (Answer::Deny, GateStage::Person, "person-refused", reason)
+        }
+        // Break it: allow it (`hook_gate::configured::when_nobody_can_be_asked_the_call_is_refused`).
+        Err(error) => (
+            Answer::Deny,
+            GateStage::Person,
+            "nobody-to-ask",
+            format!("nobody can be asked: {error}"),
+        ),
+    };
+    Decision {
+        answer,
+        stage,
+        code,
+        reason: Some(reason),
+        class: asked.class,
+    }
+}
