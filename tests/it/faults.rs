@@ -1,7 +1,7 @@
 //! Faults that other verifiers had and that no other test here looks for; and the page that says which test looks for which.
 
 mod hostile;
-mod page;
+pub(crate) mod page;
 
 use caretaker::attest::chain::{Rule, Verdict as Outcome};
 use caretaker::attest::dsse::{Envelope, IN_TOTO};

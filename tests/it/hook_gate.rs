@@ -3,6 +3,7 @@
 mod bad_input;
 mod compat;
 mod completion;
+mod configured;
 mod evidence;
 mod parallel;
 mod paths;

@@ -22,6 +22,7 @@ mod change;
 mod cli;
 mod commands;
 mod config;
+mod conformance;
 mod connector;
 mod demo;
 mod embedder;

@@ -38,15 +38,14 @@ impl WorkerAnswers {
     ) -> anyhow::Result<Self> {
         let configuration = &installation.configuration;
         let runtime = Handle::current();
-        let scoring = match configuration.intent_alignment {
-            None => Scoring::Off,
-            Some(_) => {
-                let sink = Arc::clone(&events);
-                let made = Alignment::configured(configuration, &installation.environment, sink)?;
-                made.map_or(Scoring::Off, |made| {
-                    Scoring::Here(Arc::new(made), runtime.clone())
-                })
-            }
+        let scoring = if configuration.intent_alignment.is_some() {
+            let sink = Arc::clone(&events);
+            let made = Alignment::configured(configuration, &installation.environment, sink)?;
+            made.map_or(Scoring::Off, |made| {
+                Scoring::Here(Arc::new(made), runtime.clone())
+            })
+        } else {
+            Scoring::Off
         };
         Ok(Self {
             home: Home::new(&configuration.home),

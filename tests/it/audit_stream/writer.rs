@@ -102,10 +102,10 @@ fn a_stream_whose_end_was_changed_is_not_written_to() {
             fs::write(last(folder), format!("{text}{line}\n")).unwrap();
         }),
         ("the file is gone", |folder| {
-            fs::remove_file(last(folder)).unwrap()
+            fs::remove_file(last(folder)).unwrap();
         }),
         ("the end is gone", |folder| {
-            fs::remove_file(folder.join("head")).unwrap()
+            fs::remove_file(folder.join("head")).unwrap();
         }),
         ("all but the first line and the end are gone", |folder| {
             let text = fs::read_to_string(last(folder)).unwrap();

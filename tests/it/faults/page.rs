@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -11,21 +11,23 @@ fn page() -> String {
 }
 
 /// What stands between backquotes and looks like a path of Rust.
-fn paths(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn paths(text: &str) -> impl Iterator<Item = &str> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter(|word| word.contains("::") && !word.contains(' '))
 }
 
 /// Whether the test is there: the last part a function, the others the file, with perhaps a module or two inside.
-fn exists(path: &str) -> bool {
+pub(crate) fn exists(path: &str) -> bool {
     let parts: Vec<&str> = path.split("::").collect();
     let Some((name, modules)) = parts.split_last() else {
         return false;
     };
-    let function = format!("fn {name}(");
+    // A behaviour on both databases has its name and an argument.
+    let functions = [format!("fn {name}("), format!("async fn {name}(world)")];
     (1..=modules.len()).any(|files| {
         let file = format!("tests/it/{}.rs", modules[..files].join("/"));
-        std::fs::read_to_string(root().join(file)).is_ok_and(|text| text.contains(&function))
+        let text = std::fs::read_to_string(root().join(file));
+        text.is_ok_and(|text| functions.iter().any(|function| text.contains(function)))
     })
 }
 

@@ -23,6 +23,10 @@ async fn what_is_asked_at_every_look_reads_no_table_whole() {
     for name in asked {
         let statement = Store::statements().find(|statement| statement.name == name);
         let text = statement.unwrap().text;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the question about a statement is made of it"
+        )]
         let explained = sqlx::raw_sql(sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
         let rows = explained.fetch_all(&mut raw).await.unwrap();
         let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
