@@ -3,7 +3,7 @@
 //! A client runs our binary before every tool and at every end of a turn; the exit code says whether it goes on. What decides is
 //! [`tool_gate`](crate::tool_gate), the same for every door. Here is the rest: sessions and their state ([`home`], [`registration`]),
 //! where paths are ([`places`]), receipts ([`record`]), what must be green at the end ([`completion`]), each client's configuration
-//! ([`render`]), the socket through which a worker answers ([`service`]), and whether the gate ran at all ([`proof`]).
+//! ([`render`]), the socket through which a worker answers ([`service`]), and whether the gate ran at all ([`proof()`]).
 //!
 //! `docs/hook-gate.md` says what is promised and what is not.
 
