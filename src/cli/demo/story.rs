@@ -1,5 +1,6 @@
 //! The demo's story, told while it happens.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -9,20 +10,24 @@ use super::installation::{Stage, build};
 use super::person::answer;
 use super::show::Teller;
 use super::{DemoArguments, Scenario};
+use crate::approvals::Approvals;
 use crate::approve::HumanDecision;
 use crate::attest::chain::Verdict as Validity;
 use crate::audit::{Report, StoredLedger, verify};
 use crate::cli::Verdict;
 use crate::cli::runtime::stop_on_signal;
 use crate::cli::serve::Running;
+use crate::clock::SystemClock;
 use crate::forge::FileEdit;
 use crate::id::IncidentId;
 use crate::incident::{ClosedReason, Rerun, Snapshot, Stage as Reached, stage};
-use crate::web::WebState;
+use crate::web::{ToolCalls, WebState};
 use crate::worker;
 
 /// How long the demo may take before it says that it failed.
 const PATIENCE: Duration = Duration::from_mins(2);
+/// How long a tool call would wait for an answer, in seconds; the scripted coder makes none.
+const TOOL_CALL_SECONDS: u32 = 600;
 /// Pause between two looks at the incident.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -40,7 +45,18 @@ pub(super) async fn tell(
     let Stage { engine, .. } = &stage;
     let organisation = engine.keys.organisation().clone();
     let history = engine.keys.history().clone();
-    let state = WebState::new(engine.store.clone(), organisation, history);
+    let mut state = WebState::new(engine.store.clone(), organisation.clone(), history);
+    state.tool_calls = Some(ToolCalls {
+        approvals: Approvals::new(
+            engine.store.clone(),
+            organisation,
+            Arc::clone(&engine.events),
+            Arc::new(SystemClock),
+            engine.random,
+            TOOL_CALL_SECONDS,
+        ),
+        tokens: Arc::new([]),
+    });
     running.serve(stage.listener()?, state);
     let incident = stage.watch().await?;
     let mut play = Play {
