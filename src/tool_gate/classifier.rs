@@ -70,6 +70,10 @@ const READERS: &[&str] = &[
     "test",
     "[",
 ];
+/// Words of a text that are looked at when it cannot be taken apart.
+const MOST_WORDS: usize = 2_000;
+/// Words that are taken for the arguments of one of them.
+const MOST_ARGUMENTS: usize = 64;
 /// Subcommands of git that only read.
 const GIT_READERS: &[&str] = &[
     "status",
@@ -85,8 +89,8 @@ const GIT_READERS: &[&str] = &[
 ];
 /// Programs that run what follows them.
 const WRAPPERS: &[&str] = &[
-    "sudo", "doas", "env", "nice", "nohup", "time", "timeout", "command", "exec", "xargs",
-    "stdbuf", "setsid",
+    "busybox", "toybox", "eval", "builtin", "sudo", "doas", "env", "nice", "nohup", "time",
+    "timeout", "command", "exec", "xargs", "stdbuf", "setsid",
 ];
 
 /// What the classifier says. The worst of several commands counts.
@@ -102,6 +106,9 @@ pub fn classify(looked: Looked<'_>) -> Classified {
             // Break it: look at the first command only (`tool_gate::approval::the_worst_command_counts`).
             if let Some(reason) = commands.iter().find_map(|words| refused(words)) {
                 return Classified::Deny(reason);
+            }
+            if commands.len() > 1 && commands.iter().any(|words| is_fed_shell(words)) {
+                return Classified::Deny("it runs text that is made as it goes");
             }
             if runs_what_it_fetches(commands) {
                 return Classified::Deny("it runs what it fetches from the network");
@@ -155,15 +162,32 @@ fn has(arguments: &[String], short: char, long: &str) -> bool {
     })
 }
 
-/// Places whose loss is the machine's.
+/// Places whose loss is the machine's, however they are spelt.
 fn is_vital(path: &str) -> bool {
-    let trimmed = path.trim_end_matches(['/', '*', '.']);
-    let vital = [
+    const VITAL: &[&str] = &[
         "", "~", "$HOME", "${HOME}", "/etc", "/usr", "/bin", "/lib", "/boot", "/var", "/home",
         "/root", "/dev", "/sys", "/proc",
     ];
     // A path of dots alone is the folder itself, which is the session's own.
-    (path.starts_with(['/', '~', '$'])) && vital.contains(&trimmed)
+    if !path.starts_with(['/', '~', '$']) {
+        return false;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." | "*" | ".*" => {}
+            // Break it: leave the part before it (`tool_gate::approval::what_is_never_done`).
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let whole = parts.join("/");
+    let whole = if path.starts_with('/') && !whole.is_empty() {
+        format!("/{whole}")
+    } else {
+        whole
+    };
+    VITAL.contains(&whole.as_str())
 }
 
 fn refused(words: &[String]) -> Option<&'static str> {
@@ -178,6 +202,14 @@ fn refused(words: &[String]) -> Option<&'static str> {
             && arguments.iter().any(|path| is_vital(path)) =>
         {
             "it removes a whole system or home folder"
+        }
+        "find"
+            if arguments.iter().any(|path| is_vital(path))
+                && arguments.iter().any(|word| {
+                    matches!(word.as_str(), "-delete" | "-exec" | "-execdir" | "-ok")
+                }) =>
+        {
+            "it removes or changes what it finds in a whole system or home folder"
         }
         "rm" if arguments
             .iter()
@@ -223,6 +255,16 @@ fn is_forced_push(arguments: &[String]) -> bool {
             }))
 }
 
+/// A shell that is given no text and no file, so that it runs what comes to its standard input.
+fn is_fed_shell(words: &[String]) -> bool {
+    let (name, arguments) = unwrapped(words);
+    let takes_text =
+        |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    matches!(name, "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash")
+        && arguments.iter().all(|word| word.starts_with('-'))
+        && !arguments.iter().any(takes_text)
+}
+
 /// A shell that reads its commands from somewhere, in one call with a program that fetches.
 fn runs_what_it_fetches(commands: &[Vec<String>]) -> bool {
     let names = |among: &[&str]| {
@@ -240,7 +282,23 @@ fn runs_what_it_fetches(commands: &[Vec<String>]) -> bool {
 
 /// Of a text that could not be taken apart: signs of what is refused.
 fn refused_text(text: &str) -> Option<&'static str> {
-    let folded: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words: Vec<String> = text
+        .split(|c: char| {
+            c.is_whitespace() || matches!(c, ';' | '|' | '&' | '(' | ')' | '`' | '"' | '\'')
+        })
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    // Which of them are programs is not known, so each is taken for one, with the words that follow.
+    let places = 0..words.len().min(MOST_WORDS);
+    let found = places.into_iter().find_map(|place| {
+        let end = words.len().min(place + MOST_ARGUMENTS);
+        refused(words.get(place..end)?)
+    });
+    if found.is_some() {
+        return found;
+    }
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let signs = [
         (":(){ :|:& };:", "it starts processes without end"),
         ("rm -rf /", "it removes a whole system or home folder"),

@@ -98,7 +98,10 @@ impl Commands {
             let Some(words) = simple.texts() else {
                 return false;
             };
-            let nested = text_for_a_shell(&words).map(str::to_owned);
+            let nested = match words.as_slice() {
+                ["eval", text @ ..] => Some(text.join(" ")),
+                _ => text_for_a_shell(&words).map(str::to_owned),
+            };
             self.commands
                 .push(words.into_iter().map(str::to_owned).collect());
             match nested {

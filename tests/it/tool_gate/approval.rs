@@ -163,6 +163,13 @@ fn what_is_never_done() {
         "nohup timeout 5 sudo id",
         "crontab x",
         "kill -9 -1",
+        "busybox rm -rf /",
+        "find / -delete",
+        "find /etc -exec rm {} ;",
+        "eval rm -rf /",
+        "rm -rf /home/../etc",
+        "rm -rf //",
+        "rm -rf /./*",
     ] {
         assert!(
             matches!(classified(&[command]), Classified::Deny(_)),
@@ -181,6 +188,22 @@ fn what_is_never_done() {
     ] {
         assert_eq!(classified(&[command]), Classified::Ask, "{command}");
     }
+    for text in [
+        "rm -rf $HOME/",
+        "x=$(date); rm -r -f \"/etc\"",
+        "(doas id)",
+        "echo `sudo id`",
+    ] {
+        assert!(
+            matches!(classify(Looked::Text(text)), Classified::Deny(_)),
+            "{text}"
+        );
+    }
+    assert!(matches!(
+        classified(&["base64 -d x", "sh"]),
+        Classified::Deny(_)
+    ));
+    assert_eq!(classified(&["cat x", "sh y"]), Classified::Ask);
     for text in [":(){ :|:& };:", "x=1; rm  -rf   /", "sudo\tsh"] {
         assert!(
             matches!(classify(Looked::Text(text)), Classified::Deny(_)),
