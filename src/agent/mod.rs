@@ -7,10 +7,14 @@ mod command;
 mod extraction;
 pub mod reader;
 mod scripted;
+mod session;
 
 pub use command::{CommandCoder, ProgramError};
 pub use extraction::{ExtractedFact, Extraction};
 pub use scripted::{Edit, Script, ScriptedCoder, When};
+pub use session::{
+    AgentSession, GatedTool, Governance, Permission, SessionReport, ToolAccess, ToolGuard,
+};
 
 use std::path::Path;
 
@@ -127,9 +131,24 @@ pub trait Coder: Send + Sync {
     /// Who it is.
     fn describe(&self) -> AgentDescription;
 
+    /// How its calls of tools are governed. One that is gated is given a session for each task.
+    fn governance(&self) -> Governance {
+        Governance::Confined
+    }
+
     /// Finds the cause; must not change the tree.
-    async fn diagnose(&self, task: &CoderTask, tree: &Path) -> Result<Diagnosis, CoderError>;
+    async fn diagnose(
+        &self,
+        task: &CoderTask,
+        tree: &Path,
+        session: Option<&AgentSession>,
+    ) -> Result<Diagnosis, CoderError>;
 
     /// Edits the tree.
-    async fn fix(&self, task: &CoderTask, tree: &Path) -> Result<FixSummary, CoderError>;
+    async fn fix(
+        &self,
+        task: &CoderTask,
+        tree: &Path,
+        session: Option<&AgentSession>,
+    ) -> Result<FixSummary, CoderError>;
 }

@@ -218,6 +218,16 @@ fn coder(
             let coder = CommandCoder::new(&agent.command, folder, sandbox, Limits::default())?;
             Some(Arc::new(coder))
         }
+        Some(
+            Adapter::Builtin
+            | Adapter::Claude
+            | Adapter::Codex
+            | Adapter::Gemini
+            | Adapter::Qwen
+            | Adapter::Copilot
+            | Adapter::Opencode
+            | Adapter::Goose,
+        ) => anyhow::bail!("this adapter is not built yet"),
     })
 }
 

@@ -4,16 +4,129 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::address::ServiceUrl;
 use super::document::AgentSection;
+use super::secret::SecretSource;
 
 /// The coder behind the agent port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Adapter {
+    /// Our own loop over a model.
+    Builtin,
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Qwen Code.
+    Qwen,
+    /// Copilot CLI.
+    Copilot,
+    /// opencode.
+    Opencode,
+    /// goose.
+    Goose,
     /// The demo's, with answers fixed in advance; it says so in its provenance.
     Scripted,
     /// Any program that speaks the command protocol.
     Command,
+}
+
+impl Adapter {
+    /// The client's program, as it is called on the search path.
+    pub const fn program(self) -> Option<&'static str> {
+        match self {
+            Self::Builtin | Self::Scripted | Self::Command => None,
+            Self::Claude => Some("claude"),
+            Self::Codex => Some("codex"),
+            Self::Gemini => Some("gemini"),
+            Self::Qwen => Some("qwen"),
+            Self::Copilot => Some("copilot"),
+            Self::Opencode => Some("opencode"),
+            Self::Goose => Some("goose"),
+        }
+    }
+
+    /// Whether it needs a model that the configuration names.
+    const fn needs_model(self) -> bool {
+        !matches!(self, Self::Scripted | Self::Command)
+    }
+}
+
+/// Whose protocol a model is spoken to in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelProvider {
+    /// Anthropic's messages.
+    Anthropic,
+    /// `OpenAI`'s chat completions, which many others speak too.
+    Openai,
+    /// Gemini's `generateContent`.
+    Gemini,
+    /// Ollama's chat.
+    Ollama,
+}
+
+impl ModelProvider {
+    /// The provider's own address; Ollama's is this machine.
+    const fn address(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::Openai => "https://api.openai.com/v1",
+            Self::Gemini => "https://generativelanguage.googleapis.com",
+            Self::Ollama => "http://127.0.0.1:11434",
+        }
+    }
+}
+
+/// `agent.model` as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ModelSection {
+    provider: Option<ModelProvider>,
+    name: Option<String>,
+    base_url: Option<ServiceUrl>,
+    api_key: Option<SecretSource>,
+}
+
+/// The model behind a coder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// Whose protocol it speaks.
+    pub provider: ModelProvider,
+    /// Its name, as the provider knows it.
+    pub name: String,
+    /// Where it is. Relative paths of the protocol are meant below it.
+    pub base_url: ServiceUrl,
+    /// Where its key is; Ollama needs none. The key never enters a sandbox.
+    pub api_key: Option<SecretSource>,
+}
+
+/// How much one task of a coder, a diagnosis or a fix, may use. What fails counts too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Budget {
+    /// Requests to the model.
+    pub requests: u32,
+    /// Calls of tools.
+    pub tool_calls: u32,
+    /// Tokens sent and received together, as the provider counts them.
+    pub tokens: u64,
+    /// Seconds on the wall.
+    pub wall_seconds: u32,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            requests: 60,
+            tool_calls: 200,
+            tokens: 2_000_000,
+            wall_seconds: 1_800,
+        }
+    }
 }
 
 /// The configured coder.
@@ -21,10 +134,14 @@ pub enum Adapter {
 pub struct Agent {
     /// Which coder; without one incidents are opened and reported, and nothing is fixed.
     pub adapter: Option<Adapter>,
-    /// The program and its first arguments; those that name a file are absolute.
+    /// The program and its first arguments; those that name a file are absolute. Empty for a client means its name on `PATH`.
     pub command: Vec<String>,
     /// The files among them, to be mounted read-only in the sandbox.
     pub files: Vec<PathBuf>,
+    /// The model, for coders that need one.
+    pub model: Option<Model>,
+    /// What one task may use.
+    pub budget: Budget,
 }
 
 impl Agent {
@@ -42,11 +159,13 @@ impl Agent {
             {
                 return Err((key, "the adapter is `command`, but no program is named; write it as a list, as in [python3, coder.py]".to_owned()));
             }
-            (None | Some(Adapter::Scripted), [_, ..]) => {
-                return Err((key, "a program is named, but the adapter is not `command`; set agent.adapter: command, or remove it".to_owned()));
+            (None | Some(Adapter::Scripted | Adapter::Builtin), [_, ..]) => {
+                return Err((key, "a program is named, but the adapter runs none; set agent.adapter: command or a client's name, or remove it".to_owned()));
             }
             _ => {}
         }
+        let model = resolve_model(section.adapter, section.model, folder)?;
+        check_budget(section.budget)?;
         if section
             .command
             .iter()
@@ -56,6 +175,8 @@ impl Agent {
         }
         let mut agent = Self {
             adapter: section.adapter,
+            model,
+            budget: section.budget,
             ..Self::default()
         };
         for argument in section.command {
@@ -70,4 +191,73 @@ impl Agent {
         }
         Ok(agent)
     }
+}
+
+fn resolve_model(
+    adapter: Option<Adapter>,
+    section: ModelSection,
+    folder: &Path,
+) -> Result<Option<Model>, (&'static str, String)> {
+    let key = "agent.model";
+    let refuse = |reason: &str| Err((key, reason.to_owned()));
+    if section == ModelSection::default() {
+        return match adapter {
+            Some(adapter) if adapter.needs_model() => refuse(
+                "the adapter needs a model; write agent.model {provider: anthropic|openai|gemini|ollama, name, api_key: env:NAME}",
+            ),
+            _ => Ok(None),
+        };
+    }
+    if !adapter.is_some_and(Adapter::needs_model) {
+        return refuse(
+            "a model is named, but the adapter uses none; set agent.adapter: builtin or a client's name, or remove it",
+        );
+    }
+    let Some(provider) = section.provider else {
+        return refuse(
+            "its provider is missing; write one of anthropic, openai, gemini and ollama",
+        );
+    };
+    let name = section.name.unwrap_or_default();
+    let sound = (1..=200).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_graphic())
+        && !name.contains("..");
+    if !sound {
+        return refuse(
+            "its name is 1 to 200 printable ASCII characters without blanks, as the provider spells it",
+        );
+    }
+    if section.api_key.is_none() && provider != ModelProvider::Ollama {
+        return refuse("its key is missing; write where it is, as in api_key: env:MODEL_KEY");
+    }
+    let base_url = match section.base_url {
+        Some(url) => url,
+        None => provider
+            .address()
+            .parse()
+            .map_err(|_| (key, "the provider's own address is not a URL".to_owned()))?,
+    };
+    Ok(Some(Model {
+        provider,
+        name,
+        base_url,
+        api_key: section
+            .api_key
+            .map(|source| source.resolved_against(folder)),
+    }))
+}
+
+fn check_budget(budget: Budget) -> Result<(), (&'static str, String)> {
+    let zero = budget.requests == 0
+        || budget.tool_calls == 0
+        || budget.tokens == 0
+        || budget.wall_seconds == 0;
+    if zero || budget.wall_seconds > 86_400 {
+        return Err((
+            "agent.budget",
+            "each limit is at least 1, and wall_seconds at most 86400; correct it, or leave it out"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }

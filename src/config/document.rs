@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::address::{ListenAddress, ServiceUrl, WebhookUrl};
-use super::agent::Adapter;
+use super::agent::{Adapter, Budget, ModelSection};
 use super::anchor::Anchors;
 use super::app::AppSection;
 use super::database::DatabaseUrl;
@@ -175,8 +175,8 @@ pub(super) struct RoleSection {
 pub(super) struct AgentSection {
     pub(super) adapter: Option<Adapter>,
     pub(super) command: Vec<String>,
-    pub(super) model: Opaque,
-    pub(super) budget: Opaque,
+    pub(super) model: ModelSection,
+    pub(super) budget: Budget,
 }
 
 /// How untrusted programs are confined.

@@ -40,8 +40,6 @@ pub(super) fn refuse_unavailable(document: &Document) -> Result<(), (&'static st
             "identity.per_class",
             !document.identity.per_class.is_empty(),
         ),
-        ("agent.model", !asks_for_nothing(&document.agent.model)),
-        ("agent.budget", !asks_for_nothing(&document.agent.budget)),
         ("telemetry", !asks_for_nothing(&document.telemetry)),
     ];
     match asked.into_iter().find(|(_, asked)| *asked) {

@@ -26,7 +26,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 pub use address::{AddressError, ListenAddress, ServiceUrl, WebhookUrl};
-pub use agent::{Adapter, Agent};
+pub use agent::{Adapter, Agent, Budget, Model, ModelProvider};
 pub use alignment::{DenyPrompts, EmbedderChoice, EmbedderPlace, IntentAlignment};
 pub use anchor::{Anchors, BranchAnchor, TimestampAnchor, WitnessAnchor};
 pub use app::GithubApp;

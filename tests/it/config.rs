@@ -291,7 +291,7 @@ fn unknown_and_duplicate_keys_are_errors_with_line_column_and_the_nearest_name()
     caretaker.yaml:1:1: unknown key "databse"; did you mean database? Known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, evidence, identity, notify, anchor, telemetry
     caretaker.yaml:2:1: the key "server" stands twice; keep one
     caretaker.yaml:3:5: unknown key "aprover"; did you mean approver? Known here: proposer, policy, approver, executor, root, log
-    caretaker.yaml:1:18: "comand" is not one of the words allowed here; did you mean command? Known here: scripted, command
+    caretaker.yaml:1:18: "comand" is not one of the words allowed here; did you mean command? Known here: builtin, claude, codex, gemini, qwen, copilot, opencode, goose, scripted, command
     caretaker.yaml:1:1: unknown key "zzzzzzzzzzzz"; known here: database, server, github, poll, health, health_addresses, health_self_check, keys, agent, sandbox, security, approvals, evidence, identity, notify, anchor, telemetry
     caretaker.yaml:1:10: unknown key "ulr"; did you mean url? Known here: url
     caretaker.yaml:1:11: "mail" is not one of the words allowed here; known here: webhook
@@ -369,8 +369,8 @@ fn keys_that_contradict_each_other_are_refused() {
     caretaker.yaml: server.listen: 0.0.0.0:8080 is reachable from other machines, while approval links are the only proof of identity; listen on 127.0.0.1, behind a proxy that authenticates
     caretaker.yaml: github: api_url and web_url are set together (git_url is web_url unless set too), so that no token goes to another host; add the missing one
     caretaker.yaml: agent.command: the adapter is `command`, but no program is named; write it as a list, as in [python3, coder.py]
-    caretaker.yaml: agent.command: a program is named, but the adapter is not `command`; set agent.adapter: command, or remove it
-    caretaker.yaml: agent.command: a program is named, but the adapter is not `command`; set agent.adapter: command, or remove it
+    caretaker.yaml: agent.command: a program is named, but the adapter runs none; set agent.adapter: command or a client's name, or remove it
+    caretaker.yaml: agent.command: a program is named, but the adapter runs none; set agent.adapter: command or a client's name, or remove it
     caretaker.yaml: keys.roles: policy and approver have the same secret (env:S); each needs one of its own
     caretaker.yaml: keys.roles: the log key is used in this process only
     caretaker.yaml: approvals.link_ttl_seconds: 0 is not between 1 and 2592000 (thirty days)
@@ -386,8 +386,6 @@ fn what_this_version_does_not_have_is_refused_and_never_silently_ignored() {
             "identity: {per_class: {data: two-person}}",
             "identity.per_class",
         ),
-        ("agent: {model: {provider: anthropic}}", "agent.model"),
-        ("agent: {budget: {tokens: 1000}}", "agent.budget"),
         ("telemetry: {otlp: x}", "telemetry"),
         // A listener beyond loopback does not become acceptable through a method that is not there.
         (
@@ -408,6 +406,62 @@ fn what_this_version_does_not_have_is_refused_and_never_silently_ignored() {
     assert!(
         refusal("security: {intent_alignment: {enabeld: true}}").contains("did you mean enabled?")
     );
+}
+
+#[test]
+fn an_agent_without_its_model_or_with_an_empty_budget_is_refused() {
+    let key = "api_key: \"env:K\"";
+    for (asked, expected) in [
+        (
+            "{model: {provider: anthropic}}".to_owned(),
+            "agent.model: a model is named, but the adapter uses none",
+        ),
+        (
+            "{adapter: builtin}".to_owned(),
+            "agent.model: the adapter needs a model",
+        ),
+        (
+            "{adapter: codex}".to_owned(),
+            "agent.model: the adapter needs a model",
+        ),
+        (
+            "{adapter: builtin, model: {provider: openai, name: m}}".to_owned(),
+            "agent.model: its key is missing",
+        ),
+        (
+            format!("{{adapter: builtin, model: {{provider: openai, {key}}}}}"),
+            "agent.model: its name is 1 to 200",
+        ),
+        (
+            format!("{{adapter: builtin, model: {{name: m, {key}}}}}"),
+            "agent.model: its provider is missing",
+        ),
+        (
+            format!(
+                "{{adapter: builtin, command: [x], model: {{provider: openai, name: m, {key}}}}}"
+            ),
+            "agent.command: a program is named, but the adapter runs none",
+        ),
+        (
+            "{budget: {tokens: 0}}".to_owned(),
+            "agent.budget: each limit is at least 1",
+        ),
+        (
+            "{budget: {wall_seconds: 86401}}".to_owned(),
+            "agent.budget: each limit is at least 1",
+        ),
+    ] {
+        let message = refusal(format!("agent: {asked}"));
+        let expected = format!("caretaker.yaml: {expected}");
+        assert!(message.starts_with(&expected), "{asked}: {message}");
+    }
+    let place = Place::new();
+    let loaded = place
+        .load("agent: {adapter: builtin, model: {provider: ollama, name: \"qwen3:8b\"}}")
+        .unwrap();
+    let model = loaded.agent.model.unwrap();
+    assert_eq!(model.base_url.to_string(), "http://127.0.0.1:11434");
+    assert_eq!(loaded.agent.budget.tool_calls, 200);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 
 use self::program::Program;
 pub use self::program::ProgramError;
-use super::{AgentDescription, Coder, CoderError, CoderTask, Diagnosis, FixSummary};
+use super::{AgentDescription, AgentSession, Coder, CoderError, CoderTask, Diagnosis, FixSummary};
 use crate::sandbox::{Command, Limits, Outcome, Sandbox, Status};
 
 /// The coder's name in errors and records.
@@ -116,7 +116,12 @@ impl Coder for CommandCoder {
         }
     }
 
-    async fn diagnose(&self, task: &CoderTask, tree: &Path) -> Result<Diagnosis, CoderError> {
+    async fn diagnose(
+        &self,
+        task: &CoderTask,
+        tree: &Path,
+        _session: Option<&AgentSession>,
+    ) -> Result<Diagnosis, CoderError> {
         let told = CoderTask {
             diagnosis: None,
             ..task.clone()
@@ -125,7 +130,12 @@ impl Coder for CommandCoder {
         answer::diagnosis(&printed).map_err(|reason| unusable("diagnose", reason))
     }
 
-    async fn fix(&self, task: &CoderTask, tree: &Path) -> Result<FixSummary, CoderError> {
+    async fn fix(
+        &self,
+        task: &CoderTask,
+        tree: &Path,
+        _session: Option<&AgentSession>,
+    ) -> Result<FixSummary, CoderError> {
         let printed = self.call("fix", task, tree, Access::Write).await?;
         answer::fix_summary(&printed).map_err(|reason| unusable("fix", reason))
     }

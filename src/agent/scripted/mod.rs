@@ -11,7 +11,10 @@ use std::path::Path;
 use async_trait::async_trait;
 
 use self::tree::Tree;
-use super::{AgentDescription, Coder, CoderError, CoderTask, Diagnosis, ExtractedFact, FixSummary};
+use super::{
+    AgentDescription, AgentSession, Coder, CoderError, CoderTask, Diagnosis, ExtractedFact,
+    FixSummary,
+};
 use crate::change::RepoPath;
 
 /// The coder's name in errors and records.
@@ -108,13 +111,23 @@ impl Coder for ScriptedCoder {
         }
     }
 
-    async fn diagnose(&self, task: &CoderTask, tree: &Path) -> Result<Diagnosis, CoderError> {
+    async fn diagnose(
+        &self,
+        task: &CoderTask,
+        tree: &Path,
+        _session: Option<&AgentSession>,
+    ) -> Result<Diagnosis, CoderError> {
         let script = self.script(task, "diagnose")?;
         edited(&script.edits, &Tree::at(tree)).map_err(|reason| failed("diagnose", reason))?;
         Ok(script.diagnosis.clone())
     }
 
-    async fn fix(&self, task: &CoderTask, tree: &Path) -> Result<FixSummary, CoderError> {
+    async fn fix(
+        &self,
+        task: &CoderTask,
+        tree: &Path,
+        _session: Option<&AgentSession>,
+    ) -> Result<FixSummary, CoderError> {
         let script = self.script(task, "fix")?;
         let tree = Tree::at(tree);
         // Everything is looked up before anything is written, so that a failing script leaves the tree as it was.

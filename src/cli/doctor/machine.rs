@@ -124,12 +124,14 @@ pub(super) fn agent(agent: &Agent) -> Finding {
             CHECK,
             "the command is empty; name a program under agent.command",
         ),
-        (Some(Adapter::Command), Some(program)) => {
+        (Some(Adapter::Builtin), _) => Finding::ok(CHECK, format!("builtin{}", modelled(agent))),
+        (Some(adapter), program) => {
+            let program = program.map_or(adapter.program().unwrap_or_default(), String::as_str);
             let there = Path::new(program).is_absolute() && Path::new(program).is_file()
                 || find_program(program).is_some();
             let program = shown(program);
             if there {
-                Finding::ok(CHECK, format!("command {program}"))
+                Finding::ok(CHECK, format!("command {program}{}", modelled(agent)))
             } else {
                 Finding::failed(
                     CHECK,
@@ -140,4 +142,10 @@ pub(super) fn agent(agent: &Agent) -> Finding {
             }
         }
     }
+}
+
+fn modelled(agent: &Agent) -> String {
+    agent.model.as_ref().map_or_else(String::new, |model| {
+        format!(" model {} at {}", shown(&model.name), model.base_url)
+    })
 }

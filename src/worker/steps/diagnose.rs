@@ -24,7 +24,7 @@ pub(super) async fn diagnose(work: Work<'_>) -> Stepped {
     let tree = scratch.tree("diagnosis");
     let commit = work.snapshot.failure.commit;
     let tree_id = checked_out(&clone, commit, tree.clone()).await?;
-    let diagnosis = coder.diagnose(&task, &tree).await;
+    let diagnosis = coder.diagnose(&task, &tree, None).await;
     let diagnosis = diagnosis.map_err(|error| no_answer(&error))?;
     work.engine.passed("diagnosis").await;
     let inputs = inputs(&task, &reading, &tree_id.to_string());

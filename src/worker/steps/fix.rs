@@ -67,7 +67,7 @@ async fn edited(
     let task = task(work, clone, &reading, Some(diagnosis)).await?;
     let tree = scratch.tree("fix");
     checked_out(clone, work.snapshot.failure.commit, tree.clone()).await?;
-    let summary = coder.fix(&task, &tree).await;
+    let summary = coder.fix(&task, &tree, None).await;
     let summary = summary.map_err(|error| no_answer(&error))?;
     work.engine.passed("fix").await;
     let forged = |text: &str| {

@@ -46,7 +46,7 @@ impl Place {
 
     async fn diagnose(&self) -> Result<Diagnosis, CoderError> {
         let coder = self.coder(&["sh", "coder.sh"]).await;
-        coder.diagnose(&task(), self.tree.path()).await
+        coder.diagnose(&task(), self.tree.path(), None).await
     }
 }
 
@@ -68,7 +68,7 @@ async fn the_program_is_told_the_task_and_its_answer_is_read() {
     let coder = place.coder(&["./coder.sh"]).await;
     assert_eq!(coder.describe().model.as_deref(), Some("coder.sh"));
     task.diagnosis = Some(serde_json::from_str(DIAGNOSIS).unwrap());
-    let fix = coder.fix(&task, place.tree.path()).await.unwrap();
+    let fix = coder.fix(&task, place.tree.path(), None).await.unwrap();
     assert_eq!(
         (fix.title.as_str(), fix.summary.as_str()),
         ("Add up", "Removed the one.")
@@ -174,7 +174,7 @@ async fn a_title_is_one_plain_line_of_at_most_72_characters() {
         let answer = serde_json::json!({"title": title, "summary": "s"}).to_string();
         let place = Place::new(&printing(&answer));
         let coder = place.coder(&["sh", "coder.sh"]).await;
-        match coder.fix(&task(), place.tree.path()).await {
+        match coder.fix(&task(), place.tree.path(), None).await {
             Err(CoderError::Answer {
                 task: "fix",
                 reason,
@@ -206,7 +206,7 @@ async fn failure_silence_and_a_flood_are_named() {
     ] {
         let place = Place::new(script);
         let coder = place.limited(&["sh", "coder.sh"], limits).await;
-        match coder.diagnose(&task(), place.tree.path()).await {
+        match coder.diagnose(&task(), place.tree.path(), None).await {
             Err(CoderError::Failed { status, stderr, .. }) => {
                 assert!(
                     status.contains(expected_status),
@@ -223,7 +223,7 @@ async fn failure_silence_and_a_flood_are_named() {
 async fn a_program_that_cannot_be_run_is_unavailable() {
     let place = Place::new("");
     let coder = place.coder(&["no-such-coder-anywhere"]).await;
-    let ended = coder.diagnose(&task(), place.tree.path()).await;
+    let ended = coder.diagnose(&task(), place.tree.path(), None).await;
     let Err(CoderError::Unavailable { reason, .. }) = ended else {
         panic!("{ended:?}")
     };
@@ -245,7 +245,7 @@ async fn links_and_absolute_paths_lead_to_the_same_program() {
         &["/usr/bin/env", "sh", program],
     ] {
         let coder = place.coder(argv).await;
-        let ended = coder.diagnose(&task(), place.tree.path()).await;
+        let ended = coder.diagnose(&task(), place.tree.path(), None).await;
         assert!(ended.is_ok(), "{argv:?}: {ended:?}");
     }
 }
@@ -260,7 +260,7 @@ async fn a_file_of_the_repository_never_becomes_part_of_the_coder() {
     )
     .unwrap();
     let coder = place.coder(&["sh", "tool.sh"]).await;
-    let ended = coder.diagnose(&task(), place.tree.path()).await;
+    let ended = coder.diagnose(&task(), place.tree.path(), None).await;
     let Err(CoderError::Unavailable { reason, .. }) = ended else {
         panic!("{ended:?}")
     };

@@ -97,10 +97,10 @@ async fn follow(files: &[(&str, &str)], log: &str, test: &str) -> Vec<String> {
     let tree = tempfile::tempdir().unwrap();
     write(tree.path(), files);
     let coder = ScriptedCoder::for_demo().unwrap();
-    let diagnosis = coder.diagnose(&task, tree.path()).await.unwrap();
+    let diagnosis = coder.diagnose(&task, tree.path(), None).await.unwrap();
     assert!(diagnosis.cause.len() <= 500 && diagnosis.summary.len() <= 500);
     assert!(!passes(tree.path(), &["--lib"]), "the plant is red");
-    let fix = coder.fix(&task, tree.path()).await.unwrap();
+    let fix = coder.fix(&task, tree.path(), None).await.unwrap();
     assert!(fix.title.len() <= 72 && fix.summary.len() <= 2000);
     assert!(
         passes(tree.path(), &["--lib"]) && passes(tree.path(), &["--test", test]),

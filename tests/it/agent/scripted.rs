@@ -60,7 +60,7 @@ fn library(tree: &Path) -> String {
 }
 
 async fn reason(coder: &ScriptedCoder, task: &CoderTask, tree: &Path) -> String {
-    match coder.fix(task, tree).await {
+    match coder.fix(task, tree, None).await {
         Err(CoderError::Answer { reason, .. }) => reason,
         other => panic!("{other:?}"),
     }
@@ -76,14 +76,14 @@ async fn it_finds_its_text_edits_the_tree_and_says_that_it_is_scripted() {
     ]);
     assert!(coder.describe().remark.contains("scripted"));
     assert_eq!(coder.describe().id, "scripted");
-    let diagnosis = coder.diagnose(&task, tree.path()).await.unwrap();
+    let diagnosis = coder.diagnose(&task, tree.path(), None).await.unwrap();
     assert_eq!(diagnosis.files, [path("src/lib.rs"), path("tests/sum.rs")]);
     assert_eq!(
         library(tree.path()),
         "a + b + 1\nc\nc\n",
         "a diagnosis changes nothing"
     );
-    let fix = coder.fix(&task, tree.path()).await.unwrap();
+    let fix = coder.fix(&task, tree.path(), None).await.unwrap();
     assert_eq!(fix.title, "Add up correctly");
     assert_eq!(library(tree.path()), "a+b\nc\nc\n");
     assert!(tree.path().join("tests/sum.rs").is_file());
@@ -93,7 +93,7 @@ async fn it_finds_its_text_edits_the_tree_and_says_that_it_is_scripted() {
 async fn code_it_was_not_written_for_is_a_named_failure_and_stays_as_it_was() {
     let (tree, task) = (tree(), task());
     let absent = coder(vec![write("tests/sum.rs", ""), replace("x * y", "z")]);
-    assert!(absent.diagnose(&task, tree.path()).await.is_err());
+    assert!(absent.diagnose(&task, tree.path(), None).await.is_err());
     assert!(
         reason(&absent, &task, tree.path())
             .await

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use caretaker::agent::{
-    AgentDescription, Coder, CoderError, CoderTask, Diagnosis, FixSummary, ScriptedCoder,
+    AgentDescription, AgentSession, Coder, CoderError, CoderTask, Diagnosis, FixSummary,
+    ScriptedCoder,
 };
 use caretaker::approve::HumanDecision;
 use caretaker::forge::Plant;
@@ -88,11 +89,21 @@ impl Coder for DiagnosesOnly {
         self.0.describe()
     }
 
-    async fn diagnose(&self, task: &CoderTask, tree: &Path) -> Result<Diagnosis, CoderError> {
-        self.0.diagnose(task, tree).await
+    async fn diagnose(
+        &self,
+        task: &CoderTask,
+        tree: &Path,
+        session: Option<&AgentSession>,
+    ) -> Result<Diagnosis, CoderError> {
+        self.0.diagnose(task, tree, session).await
     }
 
-    async fn fix(&self, _: &CoderTask, _: &Path) -> Result<FixSummary, CoderError> {
+    async fn fix(
+        &self,
+        _: &CoderTask,
+        _: &Path,
+        _: Option<&AgentSession>,
+    ) -> Result<FixSummary, CoderError> {
         panic!("it was asked to edit what is denied")
     }
 }
