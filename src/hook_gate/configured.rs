@@ -2,7 +2,7 @@
 //! classifier, and people.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 
@@ -10,9 +10,11 @@ use super::gate::Approver;
 use super::registration::Registered;
 use crate::alignment::Alignment;
 use crate::approvals::{Answer as Answered, Approvals, AskError, Question as Asked};
+use crate::attest::Label;
 use crate::attest::predicate::GateStage;
 use crate::config::{Configuration, DenyPrompts};
 use crate::intent::action_text;
+use crate::receipts::Alignment as ReceiptScore;
 use crate::tool_gate::approval::{AskingSettings, Settled, Step, settle};
 use crate::tool_gate::classifier::Looked;
 use crate::tool_gate::profile::{self, Profile, Profiled};
@@ -40,6 +42,21 @@ pub struct Configured {
     scoring: Scoring,
 }
 
+impl Default for Configured {
+    /// What counts where nothing is configured.
+    fn default() -> Self {
+        Self {
+            profiles: BTreeMap::new(),
+            settings: AskingSettings {
+                interactive: false,
+                smart_auto_approve: false,
+            },
+            deny_prompts: DenyPrompts::default(),
+            scoring: Scoring::Off,
+        }
+    }
+}
+
 impl Configured {
     /// Of a configuration.
     pub fn new(configuration: &Configuration, scoring: Scoring) -> Self {
@@ -55,6 +72,12 @@ impl Configured {
         }
     }
 
+    /// The same with calls scored there.
+    #[must_use]
+    pub fn scored(self, scoring: Scoring) -> Self {
+        Self { scoring, ..self }
+    }
+
     /// The checks for one session; `session` and `intent` are what it was registered with.
     pub const fn of_session<'a>(
         &'a self,
@@ -65,6 +88,7 @@ impl Configured {
             configured: self,
             session,
             intent,
+            score: OnceLock::new(),
         }
     }
 }
@@ -74,6 +98,7 @@ pub struct SessionStages<'a> {
     configured: &'a Configured,
     session: &'a str,
     intent: Option<&'a str>,
+    score: OnceLock<ReceiptScore>,
 }
 
 impl SessionStages<'_> {
@@ -150,6 +175,15 @@ impl Stages for SessionStages<'_> {
                 .score(self.session, &call.tool, None, &arguments)
                 .await
         });
+        if let (Some(score), Some(embedder)) = (scored.score, &scored.embedder)
+            && let Ok(embedder) = Label::new(embedder.as_str())
+        {
+            let score_micro = score.micro().into();
+            let _first_counts = self.score.set(ReceiptScore {
+                score_micro,
+                embedder,
+            });
+        }
         if scored.is_denied() {
             Check::Denied {
                 code: scored.reason.code(),
@@ -158,6 +192,10 @@ impl Stages for SessionStages<'_> {
         } else {
             Check::Passed
         }
+    }
+
+    fn score(&self) -> Option<ReceiptScore> {
+        self.score.get().cloned()
     }
 
     fn classifier(&self, call: &Call) -> Classified {
