@@ -131,6 +131,29 @@ pub struct SessionFact {
     pub advisory: bool,
 }
 
+impl SessionFact {
+    /// What people read of it.
+    pub fn in_words(&self) -> String {
+        let calls = match self.calls {
+            1 => "1 call of a tool".to_owned(),
+            calls => format!("{calls} calls of tools"),
+        };
+        let place = if self.advisory {
+            "; advisory, since it ran outside the sandbox"
+        } else {
+            ""
+        };
+        format!(
+            "{calls} by the gate, {} refused; {} receipts, the last {}; {} requests to a model, {} tokens{place}",
+            self.refused,
+            self.receipts,
+            self.receipt,
+            self.requests,
+            self.input_tokens.saturating_add(self.output_tokens),
+        )
+    }
+}
+
 /// The fix as a commit in the trusted repository, with its proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
