@@ -37,30 +37,32 @@ fn grant(tool: &str, constraints: &Value) -> ToolGrant {
 /// A desk whose session may read, and write `src/a` alone, for an hour.
 fn held(desk: &Desk, worktree: &Path) -> Home {
     let home = Home::new(&desk.home());
+    let tokens = mint(&home, &json!({"allowed_values": {"file_path": ["src/a"]}}));
+    opened(&home, "S2", worktree, &tokens);
+    home
+}
+
+fn mint(home: &Home, written: &Value) -> SessionTokens {
     let intent = json!({"statement": "Mend src/a", "tools": ["Read", "Write"]});
     let intent = strict(&intent, |json| Intent::from_json(json).unwrap());
-    let grants = [
-        grant("Read", &json!({})),
-        grant(
-            "Write",
-            &json!({"allowed_values": {"file_path": ["src/a"]}}),
-        ),
-    ];
-    let tokens = SessionTokens::mint(&home, &grants, &intent, 3_600, NOW).unwrap();
+    let grants = [grant("Read", &json!({})), grant("Write", written)];
+    SessionTokens::mint(home, &grants, &intent, 3_600, NOW).unwrap()
+}
+
+fn opened(home: &Home, session: &str, worktree: &Path, tokens: &SessionTokens) {
     let policy = json!({"v": 1, "task_id": "t", "path_allowlist": ["src/"], "producers": []});
     let new = NewSession {
-        session: &SessionId::parse("S2").unwrap(),
+        session: &SessionId::parse(session).unwrap(),
         policy: &serde_json::to_vec(&policy).unwrap(),
         worktree,
         intent: Some("Mend src/a"),
         sandboxed: true,
         posture: Posture::Closed,
         blocks: BLOCKS,
-        tokens: Some(&tokens),
+        tokens: Some(tokens),
         now: NOW,
     };
-    register(&home, &new).unwrap();
-    home
+    register(home, &new).unwrap();
 }
 
 fn asked(home: &Home, worktree: &Path, event: &Value, now: Millis) -> Reply {
@@ -221,6 +223,19 @@ fn tokens_that_were_exchanged_refuse_everything() {
     }
     std::fs::remove_file(&file).unwrap();
     assert!(asked(&home, &work, &write("src/a"), NOW).blocked);
+    // Another session's, which the same key signed and which allow more.
+    let wider = mint(&home, &json!({}));
+    opened(&home, "S3", &work, &wider);
+    let theirs = home.session(&SessionId::parse("S3").unwrap());
+    std::fs::copy(theirs.join("tokens.json"), &file).unwrap();
+    let refused = asked(&home, &work, &write("src/b"), NOW);
+    assert!(
+        refused
+            .reason
+            .contains("not the tokens that the session was registered with"),
+        "{}",
+        refused.reason
+    );
     std::fs::write(&file, whole).unwrap();
     assert!(!asked(&home, &work, &write("src/a"), NOW).blocked);
 }
