@@ -20,6 +20,7 @@ use crate::tool_gate::classifier::Looked;
 use crate::tool_gate::profile::{self, Profile, Profiled};
 use crate::tool_gate::{
     Answer, Call, Check, Classified, Decision, Failure, Stages, ToolClass, effects, shell,
+    tool_description,
 };
 
 /// Where calls are scored against their session's intent.
@@ -113,7 +114,8 @@ impl SessionStages<'_> {
     }
 
     fn action(call: &Call) -> String {
-        action_text(&call.tool, None, &call.arguments.to_string())
+        let description = tool_description(&call.tool);
+        action_text(&call.tool, description, &call.arguments.to_string())
     }
 }
 
@@ -172,7 +174,12 @@ impl Stages for SessionStages<'_> {
             }
             let arguments = call.arguments.to_string();
             alignment
-                .score(self.session, &call.tool, None, &arguments)
+                .score(
+                    self.session,
+                    &call.tool,
+                    tool_description(&call.tool),
+                    &arguments,
+                )
                 .await
         });
         if let (Some(score), Some(embedder)) = (scored.score, &scored.embedder)

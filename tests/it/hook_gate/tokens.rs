@@ -273,12 +273,13 @@ async fn a_score_is_in_the_receipt_as_a_whole_number() {
     let scene = Scene::new(Wanted::default());
     scene.fake.knows("Mend src/a", &[1.0, 0.0, 0.0]);
     scene.fake.knows(
-        "Write\n\nargs: {\"content\":\"\",\"file_path\":\"src/a\"}",
+        "Writes a whole file, replacing what was there.\n\nargs: {\"content\":\"\",\"file_path\":\"src/a\"}",
         &[0.6, 0.8, 0.0],
     );
-    scene
-        .fake
-        .knows("Read\n\nargs: {\"file_path\":\"src/a\"}", &[0.0, 1.0, 0.0]);
+    scene.fake.knows(
+        "Reads the contents of a file.\n\nargs: {\"file_path\":\"src/a\"}",
+        &[0.0, 1.0, 0.0],
+    );
     let file = format!("sqlite://{}", desk.path("q.db").display());
     let organisation = OrganisationId::new(NOW, [3; 10]);
     let stream = Arc::new(Stream::default());
