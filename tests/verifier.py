@@ -477,6 +477,9 @@ def commit_subject(name, commit, tree, **_):
 
 def proposal_checked(said):
     check_target(said["target"])
+    if "session" in said:
+        receipts = said["session"]["receipts"]["count"]
+        require(receipts > said["session"]["calls"], "fewer receipts than calls and the root")
     return subjects_of_target(said["target"])
 
 
@@ -594,7 +597,9 @@ TYPES = {
         event=event_block, target=target, base=shape(ref=text, commit=oid), title_=digest, body_=digest,
         failure=shape(kind=words(KINDS), url_=text, evidence_=digest), diagnosis=shape(sha256=hash_, summary=text),
         agent=shape(id=label, model_=text), context_manifest=digest, tests=array(digest), intent_document_=digest,
-        class_=class_)),
+        class_=class_, session_=shape(
+            id=label, policy=digest, tokens=digest, receipts=shape(sha256=hash_, count=count), calls=count, record=digest,
+            outcomes=digest, completion=digest, advisory=boolean))),
     OWN % "policy-decision": ("policy-decision", "policy", decision_checked, shape(**{
         "event": event_block, "proposal": digest, "target": target, "verdict": words("deny approve free"),
         "terminal": boolean, "class": class_, "rules": array(shape(id=text, path_=text, pattern_=text)),

@@ -91,7 +91,28 @@ fn named_by(event: &Event) -> Vec<Named> {
                 name: test.sha256,
                 kind: Some(PredicateType::TestResult),
             });
-            std::iter::once(manifest).chain(tests).collect()
+            let session = proposal.session.iter().flat_map(|session| {
+                [
+                    ("the receipts of the agent's session", session.record.sha256),
+                    (
+                        "the outcomes of the agent's session",
+                        session.outcomes.sha256,
+                    ),
+                    (
+                        "the checks after the agent's session",
+                        session.completion.sha256,
+                    ),
+                ]
+            });
+            let session = session.map(|(what, name)| Named {
+                what,
+                name,
+                kind: None,
+            });
+            std::iter::once(manifest)
+                .chain(tests)
+                .chain(session)
+                .collect()
         }
         Event::Approval(approval) => plain("what shows the answer", &approval.evidence),
         Event::Escalation(escalation) => plain("what shows the escalation", &escalation.evidence),

@@ -111,6 +111,7 @@ pub(super) async fn engine(
         },
         anchoring: anchoring(configuration)?,
         events: events(configuration)?,
+        gate: None,
         failpoint: None,
     })
 }

@@ -18,7 +18,7 @@ use crate::hook_gate::{
 };
 
 pub(super) use check::CheckArguments;
-pub(super) use worker::WorkerAnswers;
+pub(super) use worker::answers;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum HookGateCommand {

@@ -9,7 +9,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::assembly;
-use super::hook_gate::WorkerAnswers;
+use super::hook_gate::answers;
 use super::hosting::Hosting;
 use super::installation::Installation;
 use super::runtime::{block_on, stop_on_signal};
@@ -17,7 +17,7 @@ use super::{Verdict, print};
 use crate::approvals::Approvals;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Configuration;
-use crate::hook_gate::{self, service::GateService};
+use crate::hook_gate::{self, ConfiguredAnswers, service::GateService};
 use crate::id::OrganisationId;
 use crate::onboard::app::Recorder;
 use crate::signer::{system_randomness, trust_history};
@@ -121,7 +121,15 @@ async fn start(
         hosting,
         public_url.clone(),
     );
-    let engine = engine.await?;
+    let mut engine = engine.await?;
+    let approvals = assembly::approvals(
+        installation,
+        engine.store.clone(),
+        keys.organisation().clone(),
+    )?;
+    let gate = answers(installation, approvals.clone(), Arc::clone(&engine.events))?;
+    let gate = Arc::new(gate);
+    engine.gate = Some(Arc::clone(&gate));
     let health = assembly::health(configuration, &engine)?;
     say_what_confines(&engine);
     if let Some((listener, address, store)) = pages {
@@ -138,12 +146,7 @@ async fn start(
         running.serve(listener, state);
     }
     running.record(recorder, engine.store.clone(), keys.organisation().clone());
-    let approvals = assembly::approvals(
-        installation,
-        engine.store.clone(),
-        keys.organisation().clone(),
-    )?;
-    running.gate(installation, &approvals)?;
+    running.gate(&configuration.home, gate)?;
     running.sweep(approvals);
     running.work(&Arc::new(engine), configuration, health)?;
     Ok(())
@@ -228,12 +231,9 @@ impl Running {
     /// Answers hooks at the socket in `CARETAKER_HOME`.
     ///
     /// # Errors
-    /// The socket cannot be used, or the embedder cannot be set up.
-    fn gate(&mut self, installation: &Installation, approvals: &Approvals) -> anyhow::Result<()> {
-        let configuration = &installation.configuration;
-        let events = assembly::events(configuration)?;
-        let answers = Arc::new(WorkerAnswers::new(installation, approvals.clone(), events)?);
-        let path = configuration.home.join(hook_gate::service::SOCKET);
+    /// The socket cannot be used.
+    fn gate(&mut self, home: &Path, answers: Arc<ConfiguredAnswers>) -> anyhow::Result<()> {
+        let path = home.join(hook_gate::service::SOCKET);
         let service = GateService::bind(&path)
             .with_context(|| format!("listening for hooks at {}", path.display()))?;
         let stop = self.stop.clone();

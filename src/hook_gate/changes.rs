@@ -63,9 +63,16 @@ pub(super) fn out_of_scope(
             .get(&hex::encode(path))
             .is_none_or(|before| *before != digest(worktree, path))
     });
-    Ok(changed
-        .cloned()
-        .chain(reverted)
+    Ok(outside(changed.cloned().chain(reverted), policy, folds))
+}
+
+/// Those of these files that are outside of the allowlist or protected, at most twenty.
+pub(super) fn outside(
+    files: impl Iterator<Item = Vec<u8>>,
+    policy: &Policy,
+    folds: bool,
+) -> Vec<String> {
+    files
         .filter(|path| {
             let file = path.strip_suffix(b"/").unwrap_or(path);
             // Break it: leave the allowlist out; `hook_gate::completion::a_changed_file_outside_the_allowlist_blocks` fails.
@@ -73,7 +80,7 @@ pub(super) fn out_of_scope(
         })
         .take(20)
         .map(|path| String::from_utf8_lossy(&path).into_owned())
-        .collect())
+        .collect()
 }
 
 /// SHA-256 of what a path holds: a file's bytes, a link's target; `None` when there is nothing.

@@ -10,13 +10,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-use super::changes;
 use super::gate::{HookGate, Question};
 use super::home::{Home, StateError, lock, private_folder, read_private, write_private};
 use super::producers::{self, Item};
 use super::record::{Receipts, Recorded};
-use super::registration::{Registered, read_baseline};
+use super::registration::Registered;
 use super::reply::{HookEvent, Reply};
+use super::surroundings::Surroundings;
 use crate::attest::json;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
@@ -103,6 +103,17 @@ pub struct StopCount {
     pub refused: bool,
 }
 
+/// Which run of a session's producers it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Where.
+    pub place: RunPlace,
+    /// How long all of them together may take.
+    pub within: Duration,
+    /// Now.
+    pub now: Millis,
+}
+
 /// Runs a session's producers and seals what they came to. The worker calls this after the session, with every producer, in its own
 /// sandbox: that run is the authoritative one.
 ///
@@ -112,12 +123,14 @@ pub async fn run_and_seal(
     home: &Home,
     session: &Registered,
     sandbox: &Sandbox,
-    place: RunPlace,
-    within: Duration,
-    now: Millis,
+    surroundings: &Surroundings,
+    run: Run,
 ) -> Result<Evidence, StateError> {
-    let items = producers::run(session, sandbox, within, place == RunPlace::Inside).await;
-    let changed_outside = changed_outside(session);
+    let Run { place, within, now } = run;
+    let tools = &surroundings.tools;
+    let only_required = place == RunPlace::Inside;
+    let items = producers::run(session, sandbox, tools, within, only_required).await;
+    let changed_outside = surroundings.changed_outside(session);
     let mut evidence = Evidence {
         v: 1,
         task_id: session.policy.task().to_owned(),
@@ -137,19 +150,6 @@ pub async fn run_and_seal(
     };
     seal(home, session, &evidence, door, now)?;
     Ok(evidence)
-}
-
-/// What changed, or why that cannot be told, which counts as changed.
-fn changed_outside(session: &Registered) -> Vec<String> {
-    if session.compatible {
-        return Vec::new();
-    }
-    read_baseline(&session.folder)
-        .map_err(|error| error.to_string())
-        .and_then(|baseline| {
-            changes::out_of_scope(&session.worktree, &baseline, &session.policy, session.folds)
-        })
-        .unwrap_or_else(|error| vec![format!("it cannot be told which: {error}")])
 }
 
 fn seal(
@@ -174,6 +174,8 @@ fn seal(
         tool: COMPLETION,
         agent: "",
         input: digest,
+        checked: None,
+        score: None,
     };
     Receipts::open(home, session, door)?
         .add(&recorded, now)
@@ -276,9 +278,12 @@ impl HookGate<'_> {
                 self.home,
                 &session,
                 &sandbox,
-                RunPlace::Inside,
-                within,
-                question.now,
+                self.surroundings,
+                Run {
+                    place: RunPlace::Inside,
+                    within,
+                    now: question.now,
+                },
             )
             .await
             .map_err(|error| error.to_string()),
@@ -335,11 +340,13 @@ impl HookGate<'_> {
                 tool: COMPLETION_REFUSED,
                 agent: question.role,
                 input: Sha256Digest::of(words.as_bytes()),
+                checked: None,
+                score: None,
             };
             fields.insert("decision".into(), "allow".into());
             fields.insert(
                 "receipt".into(),
-                self.record(session, &recorded, question.now).is_ok().into(),
+                self.record(session, &recorded, question).is_ok().into(),
             );
             self.emit("completion_refused", session.policy.task(), fields);
             return Reply::allow_with(words);
@@ -362,8 +369,10 @@ impl HookGate<'_> {
             tool: "session-start",
             agent: question.role,
             input: Sha256Digest::of(question.input),
+            checked: None,
+            score: None,
         };
-        match self.record(&session, &recorded, question.now) {
+        match self.record(&session, &recorded, question) {
             Ok(()) => Reply::allow(),
             Err(error) => self.failed(
                 question,

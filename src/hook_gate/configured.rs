@@ -2,7 +2,7 @@
 //! classifier, and people.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 
@@ -10,14 +10,17 @@ use super::gate::Approver;
 use super::registration::Registered;
 use crate::alignment::Alignment;
 use crate::approvals::{Answer as Answered, Approvals, AskError, Question as Asked};
+use crate::attest::Label;
 use crate::attest::predicate::GateStage;
 use crate::config::{Configuration, DenyPrompts};
 use crate::intent::action_text;
+use crate::receipts::Alignment as ReceiptScore;
 use crate::tool_gate::approval::{AskingSettings, Settled, Step, settle};
 use crate::tool_gate::classifier::Looked;
 use crate::tool_gate::profile::{self, Profile, Profiled};
 use crate::tool_gate::{
     Answer, Call, Check, Classified, Decision, Failure, Stages, ToolClass, effects, shell,
+    tool_description,
 };
 
 /// Where calls are scored against their session's intent.
@@ -40,6 +43,21 @@ pub struct Configured {
     scoring: Scoring,
 }
 
+impl Default for Configured {
+    /// What counts where nothing is configured.
+    fn default() -> Self {
+        Self {
+            profiles: BTreeMap::new(),
+            settings: AskingSettings {
+                interactive: false,
+                smart_auto_approve: false,
+            },
+            deny_prompts: DenyPrompts::default(),
+            scoring: Scoring::Off,
+        }
+    }
+}
+
 impl Configured {
     /// Of a configuration.
     pub fn new(configuration: &Configuration, scoring: Scoring) -> Self {
@@ -55,6 +73,12 @@ impl Configured {
         }
     }
 
+    /// The same with calls scored there.
+    #[must_use]
+    pub fn scored(self, scoring: Scoring) -> Self {
+        Self { scoring, ..self }
+    }
+
     /// The checks for one session; `session` and `intent` are what it was registered with.
     pub const fn of_session<'a>(
         &'a self,
@@ -65,6 +89,7 @@ impl Configured {
             configured: self,
             session,
             intent,
+            score: OnceLock::new(),
         }
     }
 }
@@ -74,6 +99,7 @@ pub struct SessionStages<'a> {
     configured: &'a Configured,
     session: &'a str,
     intent: Option<&'a str>,
+    score: OnceLock<ReceiptScore>,
 }
 
 impl SessionStages<'_> {
@@ -88,7 +114,8 @@ impl SessionStages<'_> {
     }
 
     fn action(call: &Call) -> String {
-        action_text(&call.tool, None, &call.arguments.to_string())
+        let description = tool_description(&call.tool);
+        action_text(&call.tool, description, &call.arguments.to_string())
     }
 }
 
@@ -147,9 +174,23 @@ impl Stages for SessionStages<'_> {
             }
             let arguments = call.arguments.to_string();
             alignment
-                .score(self.session, &call.tool, None, &arguments)
+                .score(
+                    self.session,
+                    &call.tool,
+                    tool_description(&call.tool),
+                    &arguments,
+                )
                 .await
         });
+        if let (Some(score), Some(embedder)) = (scored.score, &scored.embedder)
+            && let Ok(embedder) = Label::new(embedder.as_str())
+        {
+            let score_micro = score.micro().into();
+            let _first_counts = self.score.set(ReceiptScore {
+                score_micro,
+                embedder,
+            });
+        }
         if scored.is_denied() {
             Check::Denied {
                 code: scored.reason.code(),
@@ -158,6 +199,10 @@ impl Stages for SessionStages<'_> {
         } else {
             Check::Passed
         }
+    }
+
+    fn score(&self) -> Option<ReceiptScore> {
+        self.score.get().cloned()
     }
 
     fn classifier(&self, call: &Call) -> Classified {

@@ -13,7 +13,7 @@ use super::home::{Home, StateError};
 use super::record::Receipts;
 use crate::change::Sha256Digest;
 use crate::receipts::verify::{Expectation, Reader, Walk};
-use crate::receipts::{Fault, TrustedKeys};
+use crate::receipts::{Fault, ReceiptHash, TrustedKeys};
 
 /// Largest file of receipts that is read whole, in bytes.
 const MAXIMUM_RECEIPTS: u64 = 1 << 30;
@@ -27,14 +27,27 @@ const MAXIMUM_FAILURES: usize = 100;
 /// # Errors
 /// The file cannot be read or holds a line that is no receipt.
 pub fn gates(folder: &Path) -> Result<Vec<Value>, StateError> {
-    let payloads = payloads(folder)?;
-    Ok(payloads
+    let receipts = receipts(folder)?;
+    Ok(receipts
         .into_iter()
-        .map(|mut payload| payload["x_gate"].take())
+        .map(|mut receipt| receipt.payload["x_gate"].take())
         .collect())
 }
 
-fn payloads(folder: &Path) -> Result<Vec<Value>, StateError> {
+/// A receipt as it stands in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadReceipt {
+    /// Its name.
+    pub hash: ReceiptHash,
+    /// What it says.
+    pub payload: Value,
+}
+
+/// A session's receipts, in order, without looking at signatures.
+///
+/// # Errors
+/// The file cannot be read or holds a line that is no receipt.
+pub fn receipts(folder: &Path) -> Result<Vec<ReadReceipt>, StateError> {
     #[derive(Deserialize)]
     struct Line {
         jws: String,
@@ -55,9 +68,12 @@ fn payloads(folder: &Path) -> Result<Vec<Value>, StateError> {
             let line: Line = serde_json::from_str(line).ok()?;
             let payload = line.jws.split('.').nth(1)?;
             let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
-            serde_json::from_slice(&payload).ok()
+            Some(ReadReceipt {
+                hash: ReceiptHash::of(&line.jws),
+                payload: serde_json::from_slice(&payload).ok()?,
+            })
         })
-        .collect::<Option<Vec<Value>>>()
+        .collect::<Option<Vec<ReadReceipt>>>()
         .ok_or_else(|| StateError::damaged(&file, "a line of it is no receipt"))
 }
 
@@ -141,8 +157,8 @@ pub fn verify_session(home: &Home, folder: &Path) -> Result<EvidenceReport, Stat
         };
         return Ok(report);
     }
-    for payload in payloads(folder)? {
-        report.hold_evidence_against(folder, &payload);
+    for receipt in receipts(folder)? {
+        report.hold_evidence_against(folder, &receipt.payload);
     }
     Ok(report)
 }

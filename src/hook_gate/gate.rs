@@ -9,14 +9,15 @@ use super::places::Worktree;
 use super::record::{Receipts, Recorded};
 use super::registration::{Found, Registered, look_up, look_up_compatible};
 use super::reply::{HookEvent, Reply};
+use super::surroundings::Surroundings;
 use crate::attest::predicate::GateStage;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::events::{Event, EventSink};
-use crate::receipts::{Door, GivenArguments};
+use crate::receipts::{Alignment, Checked, Door, GivenArguments};
 use crate::tool_gate::{
-    Answer, Call, Decision, EventError, Failure, Fallback, NoStages, Posture, Session, Stages,
-    Standing, ToolClass, decide, tool_class,
+    Answer, Call, Check, Classified, Decision, EventError, Failure, Fallback, NoStages, Posture,
+    Session, Stages, Standing, ToolClass, decide, tool_class,
 };
 
 /// Whoever waits for a person's answer to a call that nothing else settled.
@@ -42,6 +43,62 @@ impl Approver for NobodyToAsk {
     }
 }
 
+/// The other checks, with the one of the session's token.
+struct WithToken<'a> {
+    checked: Option<&'a Checked>,
+    others: &'a dyn Stages,
+}
+
+impl Stages for WithToken<'_> {
+    fn capability_token(&self, call: &Call) -> Check {
+        let denial = self.checked.and_then(|checked| checked.denial.as_ref());
+        match denial {
+            // Break it: let it pass; `hook_gate::tokens::a_call_outside_of_its_token_is_refused` fails.
+            Some(denial) => Check::Denied {
+                code: "capability-token",
+                reason: format!("capability token ({}): {}", denial.stage, denial.reason),
+            },
+            None => self.others.capability_token(call),
+        }
+    }
+
+    fn permission_profile(&self, call: &Call) -> Check {
+        self.others.permission_profile(call)
+    }
+
+    fn deny_prompts(&self, call: &Call) -> Check {
+        self.others.deny_prompts(call)
+    }
+
+    fn alignment(&self, call: &Call) -> Check {
+        self.others.alignment(call)
+    }
+
+    fn classifier(&self, call: &Call) -> Classified {
+        self.others.classifier(call)
+    }
+
+    fn smart_auto_approve(&self) -> bool {
+        self.others.smart_auto_approve()
+    }
+
+    fn always_allow(&self, call: &Call) -> Option<String> {
+        self.others.always_allow(call)
+    }
+
+    fn interactive(&self) -> bool {
+        self.others.interactive()
+    }
+}
+
+/// What a decision was about, for its record.
+pub(super) struct Answered<'a> {
+    call: Option<&'a Call>,
+    checked: Option<Checked>,
+    score: Option<Alignment>,
+    input: Sha256Digest,
+}
+
 /// What is asked of the gate.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
@@ -57,6 +114,8 @@ pub struct Question<'a> {
     pub compatible: bool,
     /// What the client says it is, for receipts.
     pub role: &'a str,
+    /// By which door it comes.
+    pub door: Door,
     /// Now.
     pub now: Millis,
 }
@@ -71,8 +130,8 @@ pub struct HookGate<'a> {
     pub stages: &'a dyn Stages,
     /// Who waits for people.
     pub approver: &'a dyn Approver,
-    /// By which door calls come.
-    pub door: Door,
+    /// What the worker knows of the session beyond its registration.
+    pub surroundings: &'a Surroundings,
 }
 
 impl std::fmt::Debug for HookGate<'_> {
@@ -80,7 +139,6 @@ impl std::fmt::Debug for HookGate<'_> {
         formatter
             .debug_struct("HookGate")
             .field("home", &self.home)
-            .field("door", &self.door)
             .finish_non_exhaustive()
     }
 }
@@ -93,7 +151,7 @@ impl<'a> HookGate<'a> {
             events,
             stages: &NoStages,
             approver: &NobodyToAsk,
-            door: Door::HookGate,
+            surroundings: Surroundings::unknown(),
         }
     }
 
@@ -156,17 +214,32 @@ impl<'a> HookGate<'a> {
                     ToolClass::Unknown,
                     error.to_string(),
                 );
-                let digest = Sha256Digest::of(question.input);
-                return self.answer(question, &session, None, decision, digest);
+                let answered = Answered {
+                    call: None,
+                    checked: None,
+                    score: None,
+                    input: Sha256Digest::of(question.input),
+                };
+                return self.answer(question, &session, decision, answered);
             }
         };
-        let decision = self.decided(&session, &call);
         let arguments = serde_json::to_vec(&call.arguments).unwrap_or_default();
-        let digest = GivenArguments::read(&arguments).digest;
-        self.answer(question, &session, Some(&call), decision, digest)
+        let given = GivenArguments::read(&arguments);
+        let ruleset = session.policy.digest();
+        let tokens = session.tokens.as_ref();
+        let checked =
+            tokens.map(|tokens| tokens.check(self.home, &call, &given, ruleset, question.now));
+        let decision = self.decided(&session, &call, checked.as_ref());
+        let answered = Answered {
+            call: Some(&call),
+            checked,
+            score: self.stages.score(),
+            input: given.digest,
+        };
+        self.answer(question, &session, decision, answered)
     }
 
-    fn decided(&self, session: &Registered, call: &Call) -> Decision {
+    fn decided(&self, session: &Registered, call: &Call, checked: Option<&Checked>) -> Decision {
         let places = Worktree {
             top: session.worktree.clone(),
             state: self.home.whole(),
@@ -176,12 +249,16 @@ impl<'a> HookGate<'a> {
             policy: session.policy.clone(),
             sandboxed: session.sandboxed,
         };
+        let stages = WithToken {
+            checked,
+            others: self.stages,
+        };
         let decision = decide(
             call,
             Standing::Gated(&gated),
             session.posture,
             &places,
-            self.stages,
+            &stages,
         );
         if decision.answer == Answer::Ask {
             self.approver.wait(session, call, &decision)
@@ -195,10 +272,10 @@ impl<'a> HookGate<'a> {
         &self,
         question: &Question<'_>,
         session: &Registered,
-        call: Option<&Call>,
         decision: Decision,
-        input: Sha256Digest,
+        answered: Answered<'_>,
     ) -> Reply {
+        let call = answered.call;
         let tool = call.map_or("unreadable", |call| call.tool.as_str());
         let allowed = decision.answer == Answer::Allow;
         let stage = stage_name(decision.stage);
@@ -210,9 +287,11 @@ impl<'a> HookGate<'a> {
             agent: call
                 .and_then(|call| call.subagent.as_deref())
                 .unwrap_or(question.role),
-            input,
+            input: answered.input,
+            checked: answered.checked.as_ref(),
+            score: answered.score,
         };
-        let written = self.record(session, &recorded, question.now);
+        let written = self.record(session, &recorded, question);
         self.tell(
             question,
             Some(session),
@@ -249,10 +328,10 @@ impl<'a> HookGate<'a> {
         &self,
         session: &Registered,
         recorded: &Recorded<'_>,
-        now: Millis,
+        question: &Question<'_>,
     ) -> Result<(), StateError> {
-        Receipts::open(self.home, session, self.door)?
-            .add(recorded, now)
+        Receipts::open(self.home, session, question.door)?
+            .add(recorded, question.now)
             .map(drop)
     }
 

@@ -1,6 +1,6 @@
 //! Where the gate keeps its state: outside every worktree, for its owner only.
 //!
-//! `CARETAKER_HOME/hook-gate/receipt.key` signs receipts; `…/<session>/` holds what was registered, the policy as it was, the
+//! `CARETAKER_HOME/hook-gate/receipt.key` signs receipts, `token.key` the tokens of sessions; `…/<session>/` holds what was registered, the policy as it was, the
 //! receipts, and what Stop counts. A worktree's own policy file (`--compat`) gets such a folder too, for its receipts.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -128,6 +128,11 @@ impl Home {
         self.root.join(id.as_str())
     }
 
+    /// The socket of a session, by a part of its name that nothing else has: the path of a socket has at most 108 bytes.
+    pub fn socket(&self, part: &str) -> PathBuf {
+        self.root.join(format!("ask-{part}.sock"))
+    }
+
     /// The folder of a session that a worktree's own policy gates.
     pub fn compatible_session(&self, id: &SessionId, worktree: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStrExt as _;
@@ -156,11 +161,27 @@ impl Home {
     /// # Errors
     /// It cannot be read or made, or others can read it.
     pub fn receipt_key(&self) -> Result<Arc<PemKey>, StateError> {
-        let file = self.key_file();
+        self.own_key(&self.key_file(), "receipts")
+    }
+
+    /// The key that signs the capability tokens of sessions; made by whoever needs it first.
+    ///
+    /// # Errors
+    /// It cannot be read or made, or others can read it.
+    pub fn token_key(&self) -> Result<Arc<PemKey>, StateError> {
+        self.own_key(&self.root.join("token.key"), "tokens")
+    }
+
+    /// The list of tokens that count no longer.
+    pub(super) fn revocation_file(&self) -> PathBuf {
+        self.root.join("revoked-tokens")
+    }
+
+    fn own_key(&self, file: &Path, what: &str) -> Result<Arc<PemKey>, StateError> {
         if !file.exists() {
-            self.make_key(&file)?;
+            self.make_key(file, what)?;
         }
-        read_key(&file)
+        read_key(file)
     }
 
     /// The key that signs receipts, if there is one.
@@ -180,7 +201,12 @@ impl Home {
         self.root.join("receipt.key")
     }
 
-    fn make_key(&self, file: &Path) -> Result<(), StateError> {
+    fn make_key(&self, file: &Path, what: &str) -> Result<(), StateError> {
+        let doing = if what == "tokens" {
+            "making the tokens' key"
+        } else {
+            "making the receipts' key"
+        };
         private_folder(&self.root)?;
         let mut fill = |buffer: &mut [u8]| {
             getrandom::fill(buffer).map_err(|error| FillError {
@@ -197,12 +223,12 @@ impl Home {
                 made.as_file().sync_all()?;
                 Ok(made)
             })
-            .map_err(StateError::file("making the receipts' key", file))?;
+            .map_err(StateError::file(doing, file))?;
         // Of several that make one at once the first one's counts.
         match made.persist_noclobber(file) {
-            Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(
-                StateError::file("making the receipts' key", file)(error.error),
-            ),
+            Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(StateError::file(doing, file)(error.error))
+            }
             _ => Ok(()),
         }
     }

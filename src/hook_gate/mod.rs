@@ -7,6 +7,7 @@
 //!
 //! `docs/hook-gate.md` says what is promised and what is not.
 
+mod answers;
 mod changes;
 mod completion;
 mod configured;
@@ -22,19 +23,22 @@ mod registration;
 mod render;
 mod reply;
 pub mod service;
+mod surroundings;
+mod tokens;
 
+pub use answers::{ConfiguredAnswers, SessionAnswers};
 pub use completion::{
-    COMPLETION, COMPLETION_REFUSED, Evidence, RunPlace, StopCount, read_evidence, run_and_seal,
-    stop_count,
+    COMPLETION, COMPLETION_REFUSED, Evidence, Run, RunPlace, StopCount, read_evidence,
+    run_and_seal, stop_count,
 };
 pub use configured::{Configured, People, Scoring, SessionStages, decided};
-pub use evidence::{EvidenceReport, EvidenceVerdict, gates, verify_session};
+pub use evidence::{EvidenceReport, EvidenceVerdict, ReadReceipt, gates, receipts, verify_session};
 pub use gate::{Approver, HookGate, NobodyToAsk, Question};
 pub use guard::guarded;
 pub use home::{Home, SessionId, StateError};
 pub use places::Worktree;
-pub use producers::{Item, PRODUCER_WITHIN};
-pub use proof::{Proof, Standing, count_calls, proof};
+pub use producers::{Item, PRODUCER_WITHIN, ProducerTools};
+pub use proof::{Proof, Standing, count_calls, is_call, proof};
 pub use record::{Receipts, Recorded};
 pub use registration::{
     BLOCKS, Found, MAXIMUM_INTENT, NewSession, Registered, RegistrationError, look_up,
@@ -42,6 +46,8 @@ pub use registration::{
 };
 pub use render::{Adapter, Hooks};
 pub use reply::{HookEvent, Reply};
+pub use surroundings::Surroundings;
+pub use tokens::{MintError, SessionTokens, ToolGrant};
 
 /// How long a person may take to answer unless told otherwise, in seconds (`approvals.timeout_seconds`).
 pub const TTL: u64 = 600;

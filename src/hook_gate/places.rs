@@ -61,7 +61,11 @@ impl Places for Worktree {
             Ok(real) => real,
             Err(reason) => return Place::Nowhere(reason),
         };
-        if real.starts_with(&self.state) {
+        // A worker's own sessions work in a scratch tree below the state.
+        // Break it: leave the second half out; `hook_gate::tokens::a_worktree_below_the_state_can_be_worked_in` fails.
+        if real.starts_with(&self.state)
+            && !(self.top.starts_with(&self.state) && real.starts_with(&self.top))
+        {
             return Place::GateState;
         }
         let Ok(inside) = real.strip_prefix(&self.top) else {

@@ -1,6 +1,6 @@
 //! Running a session's evidence producers: program and arguments without a shell, in the worktree, within limits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,19 @@ const PASSED_ON: [&str; 8] = [
     "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",
 ];
+
+/// What producers may see beside the worktree and the system.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProducerTools {
+    /// Variables, in place of those of this process.
+    pub environment: Vec<(String, String)>,
+    /// Folders to read, such as toolchains.
+    pub readable: Vec<PathBuf>,
+    /// Folders to write, such as a private home.
+    pub writable: Vec<PathBuf>,
+    /// Whether they may talk over a loopback of their own.
+    pub private_loopback: bool,
+}
 
 /// What became of one producer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +76,7 @@ impl Item {
 pub(super) async fn run(
     session: &Registered,
     sandbox: &Sandbox,
+    tools: &ProducerTools,
     within: Duration,
     only_required: bool,
 ) -> Vec<Item> {
@@ -78,12 +92,8 @@ pub(super) async fn run(
         let item = if left.is_zero() {
             item(producer, "timed-out", None, None)
         } else {
-            let command = command(
-                producer,
-                &session.worktree,
-                sandbox,
-                left.min(PRODUCER_WITHIN),
-            );
+            let within = left.min(PRODUCER_WITHIN);
+            let command = command(producer, &session.worktree, sandbox, tools, within);
             judged(producer, sandbox.run(&command).await)
         };
         items.push(item);
@@ -91,7 +101,13 @@ pub(super) async fn run(
     items
 }
 
-fn command(producer: &Producer, worktree: &Path, sandbox: &Sandbox, within: Duration) -> Command {
+fn command(
+    producer: &Producer,
+    worktree: &Path,
+    sandbox: &Sandbox,
+    tools: &ProducerTools,
+    within: Duration,
+) -> Command {
     let mut command = Command::new(producer.command.iter(), worktree);
     command.limits = Limits {
         wall: within,
@@ -107,7 +123,14 @@ fn command(producer: &Producer, worktree: &Path, sandbox: &Sandbox, within: Dura
     command.environment = names
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
+        .filter(|(name, _)| tools.environment.iter().all(|(own, _)| own != name))
         .collect();
+    command
+        .environment
+        .extend(tools.environment.iter().cloned());
+    command.readable.extend(tools.readable.iter().cloned());
+    command.writable.extend(tools.writable.iter().cloned());
+    command.private_loopback = tools.private_loopback;
     command
 }
 

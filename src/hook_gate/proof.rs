@@ -59,17 +59,20 @@ pub fn proof(folder: &Path, calls: u64) -> Result<Proof, StateError> {
 fn decisions(folder: &Path) -> Result<u64, StateError> {
     let mut count = 0;
     for gate in super::evidence::gates(folder)? {
-        let tool = gate.get("tool").and_then(Value::as_str);
-        let of_the_gate = [
-            super::COMPLETION,
-            super::COMPLETION_REFUSED,
-            "session-start",
-        ];
-        if tool.is_some_and(|tool| !of_the_gate.contains(&tool)) {
-            count += 1;
-        }
+        count += u64::from(is_call(&gate));
     }
     Ok(count)
+}
+
+/// Whether the `x_gate` member of a receipt is about a call of a tool.
+pub fn is_call(gate: &Value) -> bool {
+    let of_the_gate = [
+        super::COMPLETION,
+        super::COMPLETION_REFUSED,
+        "session-start",
+    ];
+    let tool = gate.get("tool").and_then(Value::as_str);
+    tool.is_some_and(|tool| !of_the_gate.contains(&tool))
 }
 
 /// Counts the calls of tools in a client's stream of events (`--output-format stream-json`, `exec --json`, …).

@@ -17,7 +17,9 @@ use crate::attest::{Label, Text};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::receipts::chain::Session;
-use crate::receipts::{AgentId, Decision, Door, Head, Outcome, PemKey, ReceiptChain, ReceiptHash};
+use crate::receipts::{
+    AgentId, Alignment, Checked, Decision, Door, Head, Outcome, PemKey, ReceiptChain, ReceiptHash,
+};
 
 /// Most that lies behind the head after a process died, in bytes.
 const MAXIMUM_TAIL: u64 = 16 << 20;
@@ -46,6 +48,10 @@ pub struct Recorded<'a> {
     pub agent: &'a str,
     /// The digest of the arguments, or of the evidence.
     pub input: Sha256Digest,
+    /// What the session's token said, where there is one.
+    pub checked: Option<&'a Checked>,
+    /// The score, where the call was scored.
+    pub score: Option<Alignment>,
 }
 
 /// The receipts of a session.
@@ -112,10 +118,13 @@ impl Receipts {
             tool: recorded.tool.to_owned(),
             agent: recorded.agent.to_owned(),
             input: recorded.input,
-            ruleset: self.session.policy.unwrap_or(recorded.input),
-            token: None,
-            intent: None,
-            alignment: None,
+            ruleset: recorded.checked.map_or(
+                self.session.policy.unwrap_or(recorded.input),
+                Checked::ruleset,
+            ),
+            token: recorded.checked.and_then(|checked| checked.token.clone()),
+            intent: recorded.checked.and_then(|checked| checked.intent.clone()),
+            alignment: recorded.score.clone(),
         };
         let line = chain
             .append(&outcome, now)

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::changes::{self, Baseline};
 use super::home::{Home, SessionId, StateError, private_folder, read_private, write_private};
 use super::places::folds;
+use super::tokens::SessionTokens;
 use crate::attest::json;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
@@ -14,6 +15,8 @@ use crate::tool_gate::{MAXIMUM_POLICY_BYTES, Policy, PolicyError, Posture};
 
 /// Largest registration, in bytes.
 const MAXIMUM_REGISTRATION: usize = 64 << 10;
+/// The file of a session's tokens.
+const TOKENS: &str = "tokens.json";
 /// Longest intent, in bytes.
 pub const MAXIMUM_INTENT: usize = 16 << 10;
 /// How often Stop refuses the end of a turn unless told otherwise.
@@ -36,6 +39,8 @@ pub struct NewSession<'a> {
     pub posture: Posture,
     /// How often Stop refuses before the turn may end.
     pub blocks: u32,
+    /// What it may use; without tokens the policy alone says.
+    pub tokens: Option<&'a SessionTokens>,
     /// Now.
     pub now: Millis,
 }
@@ -76,6 +81,8 @@ pub(super) struct Document {
     pub(super) posture: Posture,
     pub(super) folds: bool,
     pub(super) blocks: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tokens_sha256: Option<Sha256Digest>,
     pub(super) registered_at: Millis,
 }
 
@@ -100,6 +107,8 @@ pub struct Registered {
     pub folds: bool,
     /// How often Stop refuses.
     pub blocks: u32,
+    /// What it may use; without tokens the policy alone says.
+    pub tokens: Option<SessionTokens>,
     /// Whether a worktree's own policy file gates it.
     pub compatible: bool,
 }
@@ -155,6 +164,7 @@ pub fn register(home: &Home, new: &NewSession<'_>) -> Result<Registered, Registr
         posture: new.posture,
         folds: folds(&worktree),
         blocks: new.blocks.max(1),
+        tokens_sha256: new.tokens.map(SessionTokens::digest),
         registered_at: new.now,
     };
     private_folder(&folder)?;
@@ -176,12 +186,15 @@ pub fn register(home: &Home, new: &NewSession<'_>) -> Result<Registered, Registr
             json::to_bytes(&baseline).map_err(|error| StateError::damaged(&folder, error))?;
         write_private(&folder.join("baseline.json"), &baseline)?;
         write_private(&folder.join("policy.json"), new.policy)?;
+        if let Some(tokens) = new.tokens {
+            write_private(&folder.join(TOKENS), &tokens.to_bytes())?;
+        }
         home.receipt_key()?;
         let bytes = json::to_bytes(&document).map_err(|error| StateError::damaged(&file, error))?;
         // Last, because it is what makes a session registered.
         write_private(&file, &bytes)?;
     }
-    Ok(registered(folder, document, policy))
+    Ok(registered(folder, document, policy, new.tokens.cloned()))
 }
 
 /// Looks a session up.
@@ -203,6 +216,13 @@ pub fn look_up(home: &Home, session: &SessionId) -> Found {
         return Found::StateUnreadable("it is another session's, or of another version".to_owned());
     }
     let posture = document.posture;
+    let tokens = document
+        .tokens_sha256
+        .map(|pinned| SessionTokens::read(&folder.join(TOKENS), pinned));
+    let tokens = match tokens.transpose() {
+        Ok(tokens) => tokens,
+        Err(error) => return Found::StateUnreadable(error.to_string()),
+    };
     let file = folder.join("policy.json");
     if !file.exists() {
         return Found::PolicyMissing(posture);
@@ -213,7 +233,7 @@ pub fn look_up(home: &Home, session: &SessionId) -> Found {
     match policy {
         // Break it: do not compare; `hook_gate::state::a_policy_that_was_exchanged_is_refused` fails.
         Ok(policy) if policy.digest() == document.policy_sha256 => {
-            Found::Registered(Box::new(registered(folder, document, policy)))
+            Found::Registered(Box::new(registered(folder, document, policy, tokens)))
         }
         Ok(_) => Found::PolicyUnreadable(
             posture,
@@ -223,7 +243,12 @@ pub fn look_up(home: &Home, session: &SessionId) -> Found {
     }
 }
 
-fn registered(folder: PathBuf, document: Document, policy: Policy) -> Registered {
+fn registered(
+    folder: PathBuf,
+    document: Document,
+    policy: Policy,
+    tokens: Option<SessionTokens>,
+) -> Registered {
     Registered {
         folder,
         session: document.session,
@@ -234,6 +259,7 @@ fn registered(folder: PathBuf, document: Document, policy: Policy) -> Registered
         posture: document.posture,
         folds: document.folds,
         blocks: document.blocks,
+        tokens,
         compatible: false,
     }
 }
@@ -288,6 +314,7 @@ pub fn look_up_compatible(home: &Home, session: &SessionId, worktree: &Path) -> 
             sandboxed: false,
             posture: Posture::Closed,
             blocks: BLOCKS,
+            tokens: None,
             compatible: true,
         })),
         Err(error) => Found::PolicyUnreadable(Posture::Closed, error.to_string()),

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::gate::{HookGate, Question};
 use super::reply::{HookEvent, Reply};
 use crate::clock::Clock;
+use crate::receipts::Door;
 use crate::tool_gate::MAXIMUM_EVENT_BYTES;
 
 /// The socket's name in `CARETAKER_HOME`.
@@ -240,6 +241,7 @@ async fn converse(
             folder: &asked.folder,
             compatible: false,
             role: &asked.role,
+            door: Door::HookGate,
             now: clock.now(),
         })
     });

@@ -91,6 +91,67 @@ pub struct DiagnosisFact {
     pub remark: String,
     /// The signed context manifest that was stored as evidence.
     pub manifest: Sha256Digest,
+    /// The gated session that found it, where the coder has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionFact>,
+}
+
+/// A session of a coder whose calls of tools went through the gate. Its documents are stored as evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionFact {
+    /// Its id.
+    pub id: String,
+    /// SHA-256 of its policy.
+    pub policy: Sha256Digest,
+    /// SHA-256 of its capability tokens.
+    pub tokens: Sha256Digest,
+    /// The last of its receipts.
+    pub receipt: Sha256Digest,
+    /// How many receipts there are with the root.
+    pub receipts: u64,
+    /// Calls of tools, by the coder's own count.
+    pub calls: u64,
+    /// How many of them the gate refused.
+    pub refused: u64,
+    /// Requests to a model.
+    pub requests: u64,
+    /// Tokens sent to it.
+    pub input_tokens: u64,
+    /// Tokens received from it.
+    pub output_tokens: u64,
+    /// The receipts, one a line.
+    pub record: Sha256Digest,
+    /// The list of the signed outcomes.
+    pub outcomes: Sha256Digest,
+    /// What the required checks came to after the session; a diagnosis has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Sha256Digest>,
+    /// Whether it ran outside the sandbox.
+    pub advisory: bool,
+}
+
+impl SessionFact {
+    /// What people read of it.
+    pub fn in_words(&self) -> String {
+        let calls = match self.calls {
+            1 => "1 call of a tool".to_owned(),
+            calls => format!("{calls} calls of tools"),
+        };
+        let place = if self.advisory {
+            "; advisory, since it ran outside the sandbox"
+        } else {
+            ""
+        };
+        format!(
+            "{calls} by the gate, {} refused; {} receipts, the last {}; {} requests to a model, {} tokens{place}",
+            self.refused,
+            self.receipts,
+            self.receipt,
+            self.requests,
+            self.input_tokens.saturating_add(self.output_tokens),
+        )
+    }
 }
 
 /// The fix as a commit in the trusted repository, with its proof.
@@ -120,6 +181,9 @@ pub struct FixFact {
     /// The change as a diff for people, in the evidence store; none when it was not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<Sha256Digest>,
+    /// The gated session that made it, where the coder has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionFact>,
 }
 
 /// What the policy decided on the exact change.
@@ -158,6 +222,8 @@ pub enum EscalationReason {
     PersonIntervened,
     /// The coder gave no usable answer.
     CoderFailed,
+    /// Nothing shows that the coder's calls of tools went through the gate.
+    AgentUngated,
     /// The fix is not proven by its tests.
     FixUnproven,
     /// The fix cannot be proposed (e.g. names that JSON cannot carry).
@@ -180,6 +246,7 @@ impl EscalationReason {
             Self::MergeUnknown => "merge-unknown",
             Self::PersonIntervened => "person-intervened",
             Self::CoderFailed => "coder-failed",
+            Self::AgentUngated => "agent-ungated",
             Self::FixUnproven => "fix-unproven",
             Self::FixUnusable => "fix-unusable",
             Self::RetriesExhausted => "retries-exhausted",

@@ -13,7 +13,7 @@ mod stage;
 
 pub use fact::{
     ClosedReason, DecisionFact, DiagnosisFact, EscalationReason, Fact, FixFact, RecordedFact,
-    Reproduction,
+    Reproduction, SessionFact,
 };
 pub use failure::{Failure, FailureKind, incident_key};
 pub use flake::Rerun;

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::failure::Failure;
+use crate::receipts::Alignment;
 
 /// What one check says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,11 @@ pub trait Stages {
     /// The score against the intent.
     fn alignment(&self, _call: &Call) -> Check {
         Check::Passed
+    }
+
+    /// What the last call was scored with, once [`Stages::alignment`] was asked; for its receipt.
+    fn score(&self) -> Option<Alignment> {
+        None
     }
 
     /// The classifier.

@@ -12,6 +12,7 @@ use crate::attest::keys::FillError;
 use crate::clock::{Clock, Millis};
 use crate::connector::Connector;
 use crate::events::{Event, EventSink};
+use crate::hook_gate::ConfiguredAnswers;
 use crate::id::Entropy;
 use crate::incident::{Snapshot, stage};
 use crate::notify::Notifiers;
@@ -78,6 +79,8 @@ pub struct Engine {
     pub tools: Tools,
     /// Signs, and says whose signatures count.
     pub keys: Arc<Keyring>,
+    /// The gate that a coder's calls of tools go through; without it no coder that calls tools is asked.
+    pub gate: Option<Arc<ConfiguredAnswers>>,
     /// Tells people.
     pub notifiers: Notifiers,
     /// What "now" is.

@@ -76,7 +76,9 @@ const fn signed(reason: EscalationReason) -> SignedReason {
         EscalationReason::MergeRefused => SignedReason::MergeRefused,
         EscalationReason::MergeUnknown => SignedReason::Other,
         EscalationReason::PersonIntervened => SignedReason::TakenOver,
-        EscalationReason::CoderFailed | EscalationReason::FixUnproven => SignedReason::FixFailed,
+        EscalationReason::CoderFailed
+        | EscalationReason::AgentUngated
+        | EscalationReason::FixUnproven => SignedReason::FixFailed,
         EscalationReason::FixUnusable => SignedReason::NotRepresentable,
         EscalationReason::RetriesExhausted => SignedReason::RetriesSpent,
         EscalationReason::LedgerBroken => SignedReason::LedgerBroken,

@@ -15,6 +15,8 @@ mod repository;
 mod retention;
 mod retry;
 mod run;
+mod session;
+mod session_record;
 mod steps;
 mod test_runs;
 mod tools;

@@ -40,6 +40,11 @@ impl<'a> Clone<'a> {
         })
     }
 
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Opens the clone; cheap, and not shared between threads.
     pub(super) fn open(&self) -> Result<TrustedRepository, StepError> {
         TrustedRepository::open_or_create(&self.path).map_err(|error| broken(&error))

@@ -178,6 +178,7 @@ impl Story<'_> {
             binary: Some(false),
             tests: vec![digest],
             patch: None,
+            session: None,
         };
         let facts = [
             Fact::Reproduced(Reproduction::Red {
@@ -201,6 +202,7 @@ impl Story<'_> {
                 model: None,
                 remark: "answers fixed in advance".to_owned(),
                 manifest: digest,
+                session: None,
             }),
             Fact::Screened { passed: true },
             Fact::Fixed(fix),

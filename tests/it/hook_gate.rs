@@ -14,6 +14,7 @@ mod render;
 mod service;
 mod state;
 mod table;
+mod tokens;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

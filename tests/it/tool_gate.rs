@@ -2,6 +2,7 @@
 
 mod allowlist;
 mod approval;
+mod descriptions;
 mod events;
 mod failures;
 mod order;

@@ -6,6 +6,7 @@ mod crash;
 mod credential;
 mod fix;
 mod flake;
+mod gated;
 mod memory;
 mod retention;
 mod shared;

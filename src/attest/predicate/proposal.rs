@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::digest::DigestRef;
 use super::super::text::{Label, List, Text};
-use super::{Class, EventBlock, PredicateError, Target};
+use super::gate_outcome::ReceiptRef;
+use super::{Class, EventBlock, PredicateError, Target, require};
 use crate::change::{Oid, Sha256Digest};
 
 /// A proposal, signed by the proposer.
@@ -40,11 +41,52 @@ pub struct Proposal {
     /// The blast radius as the proposer saw it; the decision's is the one that counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
+    /// The gated session that made the change; absent where the agent calls no tools that a gate could be asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<GatedSession>,
 }
 
 impl Proposal {
     pub(crate) fn check(&self) -> Result<(), PredicateError> {
-        self.target.check()
+        self.target.check()?;
+        self.session.as_ref().map_or(Ok(()), GatedSession::check)
+    }
+}
+
+/// A session of an agent whose calls of tools went through the gate. What it names by digest is kept as evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GatedSession {
+    /// Its id.
+    pub id: Label,
+    /// SHA-256 of its policy.
+    pub policy: DigestRef,
+    /// SHA-256 of the capability tokens that it held.
+    pub tokens: DigestRef,
+    /// The last of its receipts, and how many there are with the root.
+    pub receipts: ReceiptRef,
+    /// Calls of tools, by the agent's own count.
+    pub calls: u64,
+    /// SHA-256 of the receipts, one a line.
+    pub record: DigestRef,
+    /// SHA-256 of the list of the signed outcomes, one for each receipt of a call.
+    pub outcomes: DigestRef,
+    /// SHA-256 of what the required checks came to when they were run again after the session.
+    pub completion: DigestRef,
+    /// Whether the session ran outside the sandbox, where an agent could get around the gate.
+    pub advisory: bool,
+}
+
+impl GatedSession {
+    fn check(&self) -> Result<(), PredicateError> {
+        self.receipts.check()?;
+        // Break it: leave this out; `attest::predicates::a_session_with_fewer_receipts_than_calls_is_refused` fails.
+        require(
+            self.receipts.count > self.calls,
+            "session.receipts.count",
+            "fewer receipts than calls and the root",
+        )
     }
 }
 

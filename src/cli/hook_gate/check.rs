@@ -15,6 +15,7 @@ use super::installed::Installed;
 use crate::clock::{Clock as _, Millis, SystemClock};
 use crate::config::Environment;
 use crate::hook_gate::{Home, HookEvent, HookGate, Question, Reply, TTL, guarded, service};
+use crate::receipts::Door;
 use crate::tool_gate::MAXIMUM_EVENT_BYTES;
 
 /// How much longer than a person, or than producers, may take.
@@ -116,6 +117,7 @@ impl Owned {
             folder: &folder,
             compatible: self.compatible,
             role: &self.role,
+            door: Door::HookGate,
             now,
         };
         let ttl = Duration::from_secs(self.ttl);

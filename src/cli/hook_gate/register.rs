@@ -59,6 +59,7 @@ pub(super) fn run(arguments: &RegisterArguments, config: Option<&Path>) -> anyho
             sandboxed: arguments.sandboxed,
             posture: configuration.failure_posture,
             blocks: arguments.blocks,
+            tokens: None,
             now: SystemClock.now(),
         },
     )?;

@@ -124,6 +124,9 @@ fn investigation(record: &IncidentRecord, lines: &mut Vec<String>) {
             files.join(" ")
         );
         lines.push(entry("coder", &text));
+        if let Some(session) = &diagnosis.session {
+            lines.push(entry("session", &session.in_words()));
+        }
     }
     if let Some(fix) = snapshot.fix() {
         lines.push(entry("fix", &fix.title));
@@ -134,6 +137,9 @@ fn investigation(record: &IncidentRecord, lines: &mut Vec<String>) {
             "commit",
             &format!("{} on {}", fix.commit, fix.branch),
         ));
+        if let Some(session) = &fix.session {
+            lines.push(entry("session", &session.in_words()));
+        }
     }
 }
 

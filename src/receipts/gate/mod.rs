@@ -149,6 +149,11 @@ impl Checked {
         }
     }
 
+    /// The digest of the rules that were asked: of the token's signed body, where there is one.
+    pub const fn ruleset(&self) -> Sha256Digest {
+        self.ruleset
+    }
+
     /// What a receipt says about it; `input` is the digest of the call's arguments.
     pub fn outcome(&self, call: &Call<'_>, input: Sha256Digest) -> Outcome {
         let reason = self.denial.as_ref().map_or("ok", |denial| &denial.reason);

@@ -64,6 +64,7 @@ struct FixView {
     patch: Vec<PatchLine>,
     runs: Vec<RunView>,
     proven: bool,
+    session: Option<Shown>,
 }
 
 /// Who was asked and what they said.
@@ -219,6 +220,7 @@ fn fix_view(fix: &FixFact, patch: Vec<PatchLine>, runs: Vec<RunView>) -> FixView
         change: ChangeView::from(&fix.change),
         patch,
         proven: proof::proven(&runs),
+        session: investigation::session(fix.session.as_ref()),
         runs,
     }
 }

@@ -5,7 +5,7 @@ use super::super::shown::{Link, Shown};
 use super::proof::{self, RunView};
 use crate::attest::TrustHistory;
 use crate::clock::Millis;
-use crate::incident::{DiagnosisFact, Fact, Failure, Reproduction, Snapshot};
+use crate::incident::{DiagnosisFact, Fact, Failure, Reproduction, SessionFact, Snapshot};
 use crate::store::{Scoped, StoreError};
 
 /// Facts of a log that are listed.
@@ -164,6 +164,11 @@ fn fact(fact: &crate::agent::ExtractedFact) -> Shown {
     Shown::line(text)
 }
 
+/// The gated session of a coder.
+pub(super) fn session(session: Option<&SessionFact>) -> Option<Shown> {
+    session.map(|session| Shown::line(session.in_words()))
+}
+
 /// What the coder found.
 pub(super) struct DiagnosisView {
     pub(super) cause: Shown,
@@ -174,6 +179,7 @@ pub(super) struct DiagnosisView {
     pub(super) model: Shown,
     pub(super) remark: Shown,
     pub(super) manifest: String,
+    pub(super) session: Option<Shown>,
 }
 
 impl From<&DiagnosisFact> for DiagnosisView {
@@ -187,6 +193,7 @@ impl From<&DiagnosisFact> for DiagnosisView {
             model: Shown::line(diagnosis.model.as_deref().unwrap_or_default()),
             remark: Shown::block(&diagnosis.remark),
             manifest: diagnosis.manifest.to_string(),
+            session: session(diagnosis.session.as_ref()),
         }
     }
 }

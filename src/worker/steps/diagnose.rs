@@ -3,6 +3,8 @@
 use super::super::Stepped;
 use super::super::drafting::{evidence_block, label, signed_evidence, text};
 use super::super::repository::{Clone, broken, on_disk};
+use super::super::session::{Opening, Purpose, opened};
+use super::super::session_record::recorded;
 use super::super::test_runs::Scratch;
 use super::super::work::{PLAIN, Reading, Work};
 use super::reproduce::checked_out;
@@ -24,9 +26,29 @@ pub(super) async fn diagnose(work: Work<'_>) -> Stepped {
     let tree = scratch.tree("diagnosis");
     let commit = work.snapshot.failure.commit;
     let tree_id = checked_out(&clone, commit, tree.clone()).await?;
-    let diagnosis = coder.diagnose(&task, &tree, None).await;
+    let opening = Opening {
+        purpose: Purpose::Diagnosis,
+        tree: &tree,
+        home: &scratch.tree("home"),
+        files: &[],
+        checks: Vec::new(),
+        changed: Box::new(|| Ok(Vec::new())),
+    };
+    let session = opened(&work, coder, opening).await?;
+    let given = session.as_ref().map(|session| &session.given);
+    let diagnosis = coder.diagnose(&task, &tree, given).await;
+    let ended = match session {
+        Some(session) => Some(session.end().await),
+        None => None,
+    };
     let diagnosis = diagnosis.map_err(|error| no_answer(&error))?;
     work.engine.passed("diagnosis").await;
+    let (session, mut evidence) = match &ended {
+        Some(ended) => recorded(&work, ended, None)
+            .await
+            .map(|(fact, kept)| (Some(fact), kept))?,
+        None => (None, Vec::new()),
+    };
     let inputs = inputs(&task, &reading, &tree_id.to_string());
     let (signed, whole) = signed_manifest(&work, &inputs).await?;
     let description = coder.describe();
@@ -39,9 +61,11 @@ pub(super) async fn diagnose(work: Work<'_>) -> Stepped {
         model: description.model,
         remark: description.remark,
         manifest: signed.digest(),
+        session,
     };
+    evidence.extend([whole, signed]);
     Ok(Outcome {
-        evidence: vec![whole, signed],
+        evidence,
         ..Outcome::fact(Fact::Diagnosed(fact))
     })
 }

@@ -2,6 +2,8 @@
 
 use super::super::Stepped;
 use super::super::repository::{Clone, broken, on_disk};
+use super::super::session::{Ended, Opening, Purpose, opened};
+use super::super::session_record;
 use super::super::test_runs::Scratch;
 use super::super::work::{Work, expect};
 use super::diagnose::{coder, no_answer, task};
@@ -12,13 +14,14 @@ use super::reproduce::{checked_out, detected};
 use crate::agent::{Diagnosis, FixSummary};
 use crate::change::{ChangeDocument, ChangeSet, Oid, RepoPath};
 use crate::incident::{
-    DiagnosisFact, EscalationReason, EvidenceDocument, Fact, FixFact, Outcome, StepError,
+    DiagnosisFact, EscalationReason, EvidenceDocument, Fact, FixFact, Outcome, SessionFact,
+    StepError,
 };
 use crate::workspace::red_green::{
     Plan, Planned, Proof, TestEvidence, TestLimits, Unproven, Verdict as Proven, plan, prove,
 };
 use crate::workspace::toolchain::Detection;
-use crate::workspace::{BRANCH_PREFIX, TreeLimits, WorkspaceError};
+use crate::workspace::{BRANCH_PREFIX, TreeLimits, TrustedRepository, WorkspaceError};
 
 /// Bytes of a diff that are kept for people.
 const PATCH_BYTES: usize = 256 << 10;
@@ -31,7 +34,7 @@ pub(super) async fn fix(work: Work<'_>) -> Stepped {
     let clone = Clone::of(work.engine, &work.project.id, work.connector)?;
     let base = work.snapshot.failure.commit;
     let scratch = Scratch::new(work.engine)?;
-    let summary = edited(&work, &clone, &scratch).await?;
+    let (summary, ended) = edited(&work, &clone, &scratch).await?;
     let tree = taken_in(&clone, scratch.tree("fix"), base).await?;
     let judged = judge(&work, &clone, base, tree).await?;
     if judged.change.entries().is_empty() {
@@ -45,10 +48,42 @@ pub(super) async fn fix(work: Work<'_>) -> Stepped {
         let paths: Vec<RepoPath> = judged.change.paths().cloned().collect();
         return refuse_files(work, &paths, &refusal).await;
     }
+    let session = match &ended {
+        Some(ended) => Some(kept(&work, ended).await?),
+        None => None,
+    };
     let proof = proven(&work, &clone, &scratch, tree, &judged).await?;
     work.engine.passed("proof").await;
     let commit = committed(&work, &clone, tree, &summary, &judged).await?;
-    recorded(&work, &clone, commit, &summary, &judged, &proof).await
+    let mended = Mended {
+        commit,
+        summary,
+        judged,
+        proof,
+    };
+    recorded(&work, &clone, mended, session).await
+}
+
+/// A fix that is proven and committed.
+struct Mended {
+    commit: Oid,
+    summary: FixSummary,
+    judged: Judged,
+    proof: Proof,
+}
+
+/// What a gated session leaves: its fact, and the documents that it names.
+type Kept = (SessionFact, Vec<EvidenceDocument>);
+
+/// The checks once more outside of the session, and what is kept of it. Without both there is no fix.
+async fn kept(work: &Work<'_>, ended: &Ended) -> Result<Kept, StepError> {
+    let completion = ended.checked(work.engine).await?;
+    let kept = session_record::recorded(work, ended, Some(&completion)).await?;
+    // Break it: leave this out; `worker::gated::a_fix_whose_checks_fail_outside_the_session_is_not_proposed` fails.
+    match completion.refusal() {
+        Some(refusal) => Err(failed(EscalationReason::FixUnproven, refusal)),
+        None => Ok(kept),
+    }
 }
 
 fn failed(reason: EscalationReason, detail: impl Into<String>) -> StepError {
@@ -60,14 +95,25 @@ async fn edited(
     work: &Work<'_>,
     clone: &Clone<'_>,
     scratch: &Scratch,
-) -> Result<FixSummary, StepError> {
+) -> Result<(FixSummary, Option<Ended>), StepError> {
     let coder = coder(work)?;
     let reading = work.reading().await?;
     let diagnosis = asked(expect(work.snapshot.diagnosis(), "the diagnosis")?);
     let task = task(work, clone, &reading, Some(diagnosis)).await?;
-    let tree = scratch.tree("fix");
+    let (tree, home) = (scratch.tree("fix"), scratch.tree("home"));
     checked_out(clone, work.snapshot.failure.commit, tree.clone()).await?;
-    let summary = coder.fix(&task, &tree, None).await;
+    let session = opened(
+        work,
+        coder,
+        opening(work, clone, scratch, &tree, &home).await?,
+    )
+    .await?;
+    let given = session.as_ref().map(|session| &session.given);
+    let summary = coder.fix(&task, &tree, given).await;
+    let ended = match session {
+        Some(session) => Some(session.end().await),
+        None => None,
+    };
     let summary = summary.map_err(|error| no_answer(&error))?;
     work.engine.passed("fix").await;
     let forged = |text: &str| {
@@ -83,7 +129,46 @@ async fn edited(
             "the coder's summary holds a line that begins with Caretaker-, which is reserved for caretaker's own trailers",
         ));
     }
-    Ok(summary)
+    Ok((summary, ended))
+}
+
+/// A fix may write the files that the diagnosis names, and is done when the project's tests pass.
+async fn opening<'a>(
+    work: &Work<'a>,
+    clone: &Clone<'_>,
+    scratch: &Scratch,
+    tree: &'a std::path::Path,
+    home: &'a std::path::Path,
+) -> Result<Opening<'a>, StepError> {
+    let diagnosis = expect(work.snapshot.diagnosis(), "the diagnosis")?;
+    let base = work.snapshot.failure.commit;
+    let found = detected(*work, clone, base, diagnosis.files.clone()).await?;
+    let checks = match found {
+        // The tests of the top folder are run as they are; those of another folder need a shell to get there, which is not given.
+        Detection::Found(toolchain) if toolchain.root.is_empty() => vec![toolchain.test],
+        _ => Vec::new(),
+    };
+    let (place, scratch_tree) = (clone.path().to_path_buf(), scratch.tree("fix"));
+    let changed = move || {
+        let repository = TrustedRepository::open_or_create(&place);
+        let snapshot = repository.and_then(|repository| {
+            repository.snapshot(&scratch_tree, base, &TreeLimits::default())
+        });
+        let snapshot = snapshot.map_err(|error| error.to_string())?;
+        Ok(snapshot
+            .changes
+            .paths()
+            .map(|path| path.as_bytes().to_vec())
+            .collect())
+    };
+    Ok(Opening {
+        purpose: Purpose::Fix,
+        tree,
+        home,
+        files: &diagnosis.files,
+        checks,
+        changed: Box::new(changed),
+    })
 }
 
 fn asked(fact: &DiagnosisFact) -> Diagnosis {
@@ -204,12 +289,19 @@ fn branch(work: &Work<'_>) -> String {
 async fn recorded(
     work: &Work<'_>,
     clone: &Clone<'_>,
-    commit: Oid,
-    summary: &FixSummary,
-    judged: &Judged,
-    proof: &Proof,
+    mended: Mended,
+    session: Option<Kept>,
 ) -> Stepped {
-    let mut evidence: Vec<EvidenceDocument> = Vec::new();
+    let Mended {
+        commit,
+        summary,
+        judged,
+        proof,
+    } = mended;
+    let (session, mut evidence) = match session {
+        Some((fact, documents)) => (Some(fact), documents),
+        None => (None, Vec::new()),
+    };
     let mut tests = Vec::new();
     for run in [&proof.red, &proof.green, &proof.base_on_fix] {
         let (signed, whole) = test_result(work, run).await?;
@@ -230,6 +322,7 @@ async fn recorded(
         binary: judged.measured.binary.map(|count| count > 0),
         tests,
         patch: Some(patch.digest()),
+        session,
     };
     evidence.push(patch);
     Ok(Outcome {

@@ -32,9 +32,10 @@ pub(super) async fn perform(work: Work<'_>, step: &Step) -> Stepped {
         Step::Reproduce => reproduce::reproduce(work).await,
         Step::Rerun => rerun::rerun(work).await,
         Step::Read => read::read(work).await,
-        Step::Diagnose => diagnose::diagnose(work).await,
+        // Boxed: these hold more than the others, and every future of the loop would be as large.
+        Step::Diagnose => Box::pin(diagnose::diagnose(work)).await,
         Step::Screen => screen::screen(work).await,
-        Step::Fix => fix::fix(work).await,
+        Step::Fix => Box::pin(fix::fix(work)).await,
         Step::Propose => propose::propose(work).await,
         Step::Sign { seq } => sign::sign(work, *seq).await,
         Step::Push => publish::push(work).await,

@@ -7,15 +7,16 @@ use super::super::repository::{Clone, broken};
 use super::super::work::{Work, expect};
 use super::judge::judge;
 use crate::attest::predicate::{
-    Agent, Base, ChangeRef, Class as SignedClass, Diagnosis, Failure, FileList, Head, MatchedRule,
-    PolicyDecision, Proposal, SecondOpinion as SignedOpinion, Target, Verdict as SignedVerdict,
+    Agent, Base, ChangeRef, Class as SignedClass, Diagnosis, Failure, FileList, GatedSession, Head,
+    MatchedRule, PolicyDecision, Proposal, ReceiptRef, SecondOpinion as SignedOpinion, Target,
+    Verdict as SignedVerdict,
 };
 use crate::attest::{DigestRef, Event, List, Role, Text};
 use crate::change::{CHANGE_SET_ALGORITHM, RepoPath, Sha256Digest};
 use crate::gate::{Class, Decision, Denied, DeniedPath, Verdict};
 use crate::id::{IncidentId, ProposalId};
 use crate::incident::{
-    DecisionFact, EscalationReason, Fact, FixFact, NoticeEvent, Outcome, StepError,
+    DecisionFact, EscalationReason, Fact, FixFact, NoticeEvent, Outcome, SessionFact, StepError,
 };
 
 /// A refusal as it is signed: the paths, the class, the lines.
@@ -189,6 +190,7 @@ struct Proposed {
     agent: Agent,
     context_manifest: DigestRef,
     tests: List<DigestRef>,
+    session: Option<GatedSession>,
 }
 
 async fn proposal(
@@ -227,6 +229,29 @@ async fn proposal(
         },
         context_manifest: work.signed_name(&diagnosis.manifest).await?.into(),
         tests: List::first_of(tests),
+        session: fix
+            .and_then(|fix| fix.session.as_ref())
+            .map(gated)
+            .transpose()?,
+    })
+}
+
+/// The session as it is signed: how far its receipts go, and what is kept of it.
+fn gated(session: &SessionFact) -> Result<GatedSession, StepError> {
+    let completion = expect(session.completion, "the checks after the coder's session")?;
+    Ok(GatedSession {
+        id: label(&session.id)?,
+        policy: session.policy.into(),
+        tokens: session.tokens.into(),
+        receipts: ReceiptRef {
+            sha256: session.receipt,
+            count: session.receipts,
+        },
+        calls: session.calls,
+        record: session.record.into(),
+        outcomes: session.outcomes.into(),
+        completion: completion.into(),
+        advisory: session.advisory,
     })
 }
 
@@ -248,6 +273,7 @@ fn drafted(work: Work<'_>, proposed: Proposed, target: Target, decided: Decided)
         tests: proposed.tests,
         intent_document: Some(Sha256Digest::of(intent.as_bytes()).into()),
         class: Some(class),
+        session: proposed.session,
     };
     let proposal_event = drafter.draft(Event::Proposal(Box::new(proposal)))?;
     let verdict = decided.verdict;

@@ -48,6 +48,23 @@ pub(super) fn gate_outcome() -> GateOutcome {
     }
 }
 
+pub(super) fn gated_session() -> GatedSession {
+    GatedSession {
+        id: label("inc-1-fix"),
+        policy: digest("the session's policy"),
+        tokens: digest("its tokens"),
+        receipts: ReceiptRef {
+            sha256: digest("the last receipt").sha256,
+            count: 6,
+        },
+        calls: 3,
+        record: digest("the receipts"),
+        outcomes: digest("the outcomes"),
+        completion: digest("the checks"),
+        advisory: false,
+    }
+}
+
 pub(super) fn intent_score() -> IntentScore {
     IntentScore {
         document: document(),

@@ -198,6 +198,7 @@ impl Ledger {
             tests: List::first_of([1, 2].map(|test| digest_of(&self.documents[test]).into())),
             intent_document: None,
             class: Some(Class::Functional),
+            session: None,
         }
     }
 

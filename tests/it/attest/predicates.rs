@@ -176,6 +176,22 @@ fn refused(made: Result<Statement, StatementError>) -> &'static str {
     }
 }
 
+// The line to break is named in `attest::predicate::proposal`.
+#[test]
+fn a_session_with_fewer_receipts_than_calls_is_refused() {
+    let proposed = |receipts, calls| {
+        let mut proposal = Ledger::new().proposal_event();
+        let mut session = gated_session();
+        (session.receipts.count, session.calls) = (receipts, calls);
+        proposal.session = Some(session);
+        Statement::event(Event::Proposal(Box::new(proposal)))
+    };
+    assert!(proposed(3, 2).is_ok());
+    assert!(proposed(1, 0).is_ok());
+    assert_eq!(refused(proposed(2, 2)), "session.receipts.count");
+    assert_eq!(refused(proposed(0, 0)), "receipt.count");
+}
+
 // The line to break is named in `attest::predicate::intent_score`.
 #[test]
 fn a_score_answers_what_its_thresholds_say() {

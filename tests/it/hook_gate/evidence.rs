@@ -5,7 +5,7 @@ use std::time::Duration;
 use caretaker::change::Sha256Digest;
 use caretaker::clock::Millis;
 use caretaker::hook_gate::{
-    Found, Home, RunPlace, SessionId, look_up, read_evidence, run_and_seal,
+    Found, Home, Run, RunPlace, SessionId, Surroundings, look_up, read_evidence, run_and_seal,
 };
 use caretaker::sandbox::{Mode, Sandbox};
 use serde_json::Value;
@@ -35,9 +35,12 @@ async fn outside(desk: &Desk) {
         &home,
         &session,
         &sandbox,
-        RunPlace::Outside,
-        Duration::from_mins(1),
-        Millis(1_800_000_000_000),
+        Surroundings::unknown(),
+        Run {
+            place: RunPlace::Outside,
+            within: Duration::from_mins(1),
+            now: Millis(1_800_000_000_000),
+        },
     );
     assert!(evidence.await.unwrap().passed);
 }

@@ -57,6 +57,7 @@ impl Story<'_> {
             tests: List::default(),
             intent_document: Some(of(&self.project.intent)),
             class: Some(signed_class),
+            session: None,
         };
         let proposal = self.draft(Event::Proposal(Box::new(proposal)), 0);
         let decision = signed::PolicyDecision {

@@ -174,6 +174,7 @@ impl<'a> Story<'a> {
             model: None,
             remark: self.words.remark.clone(),
             manifest: self.manifest().digest(),
+            session: None,
         };
         self.step(Outcome {
             evidence: vec![self.manifest()],
@@ -220,6 +221,7 @@ impl<'a> Story<'a> {
             binary: Some(false),
             tests: runs.iter().map(|run| run[1].digest()).collect(),
             patch: None,
+            session: None,
         };
         self.step(Outcome {
             evidence: runs.into_iter().flatten().collect(),

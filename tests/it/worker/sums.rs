@@ -7,7 +7,7 @@ use caretaker::forge::{Ci, FileEdit, Forge, NewJob, NewRun, NewStep, Planted};
 pub(crate) const MODULE: &str =
     "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return 2 * a\n";
 pub(crate) const OLD_TEST: &str = "import unittest\nimport sums\n\n\nclass Sums(unittest.TestCase):\n    def test_two(self):\n        self.assertEqual(sums.add(1, 1), 2)\n";
-const NEW_TEST: &str = "import unittest\nimport sums\n\n\nclass More(unittest.TestCase):\n    def test_three(self):\n        self.assertEqual(sums.add(2, 1), 3)\n";
+pub(crate) const NEW_TEST: &str = "import unittest\nimport sums\n\n\nclass More(unittest.TestCase):\n    def test_three(self):\n        self.assertEqual(sums.add(2, 1), 3)\n";
 pub(crate) const LOG: &str = "test_two (test_sums.Sums.test_two) ... FAIL\n\n======================================================================\nFAIL: test_two (test_sums.Sums.test_two)\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/home/runner/work/sums/sums/test_sums.py\", line 7, in test_two\n    self.assertEqual(sums.add(1, 1), 2)\nAssertionError: 0 != 2\n\n----------------------------------------------------------------------\nRan 1 test in 0.000s\n\nFAILED (failures=1)\n";
 
 /// The module without its defect.

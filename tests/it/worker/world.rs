@@ -190,6 +190,7 @@ impl World {
             random: engine.random,
             anchoring: engine.anchoring.clone(),
             events: Arc::clone(&engine.events),
+            gate: engine.gate.clone(),
             settings: engine.settings.clone(),
             failpoint: None,
         }
@@ -310,6 +311,7 @@ pub(crate) async fn engine(
         time: Time::Clock(clock.clone()),
         random: system_randomness,
         anchoring: Anchoring::default(),
+        gate: None,
         events: Arc::new(
             AuditStream::open(
                 &home.path().join("audit"),
