@@ -207,8 +207,13 @@ fn impersonate(session: &AgentSession) {
 
 /// A world whose worker has a gate.
 async fn world(manner: Manner) -> World {
+    gated(tooled(manner)).await
+}
+
+/// The same with any coder.
+pub(super) async fn gated(coder: Arc<dyn Coder>) -> World {
     let mut world = World::new(Setting {
-        coder: Some(tooled(manner)),
+        coder: Some(coder),
         ..Setting::sums()
     })
     .await;
@@ -244,7 +249,10 @@ async fn evidence(world: &World, digest: Sha256Digest) -> Vec<u8> {
 }
 
 /// The signed outcomes of a session, in order.
-async fn outcomes(world: &World, session: &SessionFact) -> Vec<(String, GateAnswer, GateStage)> {
+pub(super) async fn outcomes(
+    world: &World,
+    session: &SessionFact,
+) -> Vec<(String, GateAnswer, GateStage)> {
     let list: Vec<Sha256Digest> =
         serde_json::from_slice(&evidence(world, session.outcomes).await).unwrap();
     let mut outcomes = Vec::new();
