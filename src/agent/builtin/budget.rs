@@ -40,7 +40,7 @@ impl<'s> Ledger<'s> {
             .used
             .input_tokens
             .saturating_add(self.used.output_tokens);
-        // Break it: `agent::builtin_budget::each_budget_ends_a_loop_that_never_ends`.
+        // Break it, or one of those below: `agent::builtin_budget::each_budget_ends_a_loop_that_never_ends`.
         if tokens >= self.budget.tokens {
             return Err(format!("tokens ({})", self.budget.tokens));
         }

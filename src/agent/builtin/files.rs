@@ -152,20 +152,16 @@ pub(super) fn search(tree: &Tree, path: Option<&RepoPath>, text: &str) -> Result
         over: None,
         shown: String::new(),
     };
-    let whole = match path {
-        None => Err(String::new()),
-        Some(path) => tree.read(path),
-    };
-    match (whole, path) {
-        (Ok(content), Some(path)) => search.lines(path.as_bytes(), &content),
-        _ => {
-            let folder = tree.folder(path)?;
-            let mut prefix = path.map_or_else(Vec::new, |path| path.as_bytes().to_vec());
-            if !prefix.is_empty() {
-                prefix.push(b'/');
-            }
-            search.folder(&folder, &mut prefix, 0);
+    let file = path.and_then(|path| Some((path, tree.read(path).ok()?)));
+    if let Some((path, content)) = file {
+        search.lines(path.as_bytes(), &content);
+    } else {
+        let folder = tree.folder(path)?;
+        let mut prefix = path.map_or_else(Vec::new, |path| path.as_bytes().to_vec());
+        if !prefix.is_empty() {
+            prefix.push(b'/');
         }
+        search.folder(&folder, &mut prefix, 0);
     }
     Ok(search.told())
 }

@@ -86,7 +86,7 @@ impl BuiltinCoder {
         tree: &Path,
         session: Option<&AgentSession>,
     ) -> Result<Ending, CoderError> {
-        // Break it: go on without one; `agent::builtin::without_a_session_nothing_is_asked`.
+        // Fails closed: `agent::builtin::without_a_session_nothing_is_asked`.
         let Some(session) = session else {
             return Err(unavailable(
                 "it was given no session, so that nobody could judge its calls; this is a mistake in caretaker".to_owned(),

@@ -35,7 +35,7 @@ pub(super) struct Tree {
 
 fn folder_flags() -> OFlags {
     // Break it: leave NOFOLLOW out of both flags; a link then leads out
-    // (`agent::builtin_tree::a_link_out_of_the_tree_is_followed_for_nothing`).
+    // (`agent::builtin_tree::a_link_out_of_the_tree_is_followed_for_nothing`, `…::no_path_leads_out_of_the_tree`).
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 

@@ -84,10 +84,14 @@ struct Block {
 
 #[derive(Deserialize)]
 struct Counted {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
+    #[serde(rename = "input_tokens")]
+    input: Option<u64>,
+    #[serde(rename = "output_tokens")]
+    output: Option<u64>,
+    #[serde(rename = "cache_creation_input_tokens")]
+    put_into_cache: Option<u64>,
+    #[serde(rename = "cache_read_input_tokens")]
+    found_in_cache: Option<u64>,
 }
 
 pub(super) fn answer(body: &[u8]) -> Result<Answer, AnswerError> {
@@ -128,14 +132,11 @@ pub(super) fn answer(body: &[u8]) -> Result<Answer, AnswerError> {
         _ => Finish::Unknown,
     };
     let usage = response.usage.and_then(|counted| {
-        let cached = [
-            counted.cache_creation_input_tokens,
-            counted.cache_read_input_tokens,
-        ];
+        let cached = [counted.put_into_cache, counted.found_in_cache];
         let cached = cached.into_iter().flatten();
         Some(Usage {
-            input: cached.fold(counted.input_tokens?, u64::saturating_add),
-            output: counted.output_tokens?,
+            input: cached.fold(counted.input?, u64::saturating_add),
+            output: counted.output?,
         })
     });
     Ok(Answer {

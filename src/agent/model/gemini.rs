@@ -119,12 +119,15 @@ struct Called {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Counted {
-    prompt_token_count: Option<u64>,
-    tool_use_prompt_token_count: Option<u64>,
-    candidates_token_count: Option<u64>,
-    thoughts_token_count: Option<u64>,
+    #[serde(rename = "promptTokenCount")]
+    prompt: Option<u64>,
+    #[serde(rename = "toolUsePromptTokenCount")]
+    tools: Option<u64>,
+    #[serde(rename = "candidatesTokenCount")]
+    candidates: Option<u64>,
+    #[serde(rename = "thoughtsTokenCount")]
+    thoughts: Option<u64>,
 }
 
 pub(super) fn answer(body: &[u8]) -> Result<Answer, AnswerError> {
@@ -151,12 +154,12 @@ pub(super) fn answer(body: &[u8]) -> Result<Answer, AnswerError> {
         _ => Finish::Unknown,
     };
     let usage = response.usage_metadata.and_then(|counted| {
-        let more = counted.tool_use_prompt_token_count.unwrap_or(0);
-        let thoughts = counted.thoughts_token_count.unwrap_or(0);
+        let more = counted.tools.unwrap_or(0);
+        let thoughts = counted.thoughts.unwrap_or(0);
         Some(Usage {
-            input: counted.prompt_token_count?.saturating_add(more),
+            input: counted.prompt?.saturating_add(more),
             // Left out where nothing was said.
-            output: thoughts.saturating_add(counted.candidates_token_count.unwrap_or(0)),
+            output: thoughts.saturating_add(counted.candidates.unwrap_or(0)),
         })
     });
     Ok(Answer {

@@ -74,8 +74,9 @@ pub struct ModelSettings {
 
 /// A model that is asked by HTTP.
 pub struct HttpModel {
-    shown: String,
     name: String,
+    /// As the provider spells it.
+    model: String,
     protocol: Protocol,
     url: Url,
     key: Option<(HeaderName, HeaderValue)>,
@@ -118,8 +119,8 @@ impl HttpModel {
             reason: https::words(error),
         })?;
         Ok(Self {
-            shown,
-            name,
+            name: shown,
+            model: name,
             protocol,
             url,
             key,
@@ -131,7 +132,7 @@ impl HttpModel {
 
     fn failed(&self, class: Class, detail: String) -> ModelError {
         ModelError {
-            model: self.shown.clone(),
+            model: self.name.clone(),
             class,
             detail,
         }
@@ -184,13 +185,13 @@ fn below(base: &Url, words: &[String]) -> Option<Url> {
 #[async_trait]
 impl LanguageModel for HttpModel {
     fn name(&self) -> &str {
-        &self.shown
+        &self.name
     }
 
     async fn ask(&self, conversation: &Conversation) -> Result<Answer, ModelError> {
         let body = self
             .protocol
-            .request(&self.name, conversation, self.limits)
+            .request(&self.model, conversation, self.limits)
             .to_string();
         let sent = body.len();
         let mut request = self
@@ -231,6 +232,6 @@ fn tokens(bytes: usize) -> u64 {
 /// Not the key.
 impl std::fmt::Debug for HttpModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "HttpModel({})", self.shown)
+        write!(f, "HttpModel({})", self.name)
     }
 }

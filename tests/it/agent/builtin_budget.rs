@@ -1,7 +1,7 @@
 //! How much a task may use, and that its session is told.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use caretaker::agent::model::{Class, HttpModel, Limits, ModelSettings, Protocol, Usage};
 use caretaker::agent::{Coder as _, CoderError};
@@ -45,7 +45,9 @@ async fn each_budget_ends_a_loop_that_never_ends() {
     let mut scene = Scene::new();
     scene.budget.wall = Duration::from_secs(1);
     let sleeps = ("run_command", json!({"command": ["sleep", "600"]}));
+    let begin = Instant::now();
     let ended = scene.fix(SaidModel::calling(&[sleeps])).await.unwrap_err();
+    assert!(begin.elapsed() < Duration::from_secs(15));
     assert_eq!(status(&ended), "its budget of wall_seconds (1) used up");
     assert_eq!((scene.report().requests, scene.report().calls), (1, 1));
 }

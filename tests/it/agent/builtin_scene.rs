@@ -177,7 +177,7 @@ impl Scene {
                 requests: 20,
                 tool_calls: 50,
                 tokens: 100_000,
-                wall: Duration::from_secs(120),
+                wall: Duration::from_mins(2),
             },
         }
     }

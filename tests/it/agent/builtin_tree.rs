@@ -305,7 +305,25 @@ fn step() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Paths that lead through where links may be, to what may be there.
+fn through() -> impl Strategy<Value = String> {
+    let link = prop_oneof![Just("a"), Just("b"), Just("src/a"), Just("src/b")];
+    let there = prop_oneof![
+        Just(""),
+        Just("/secret"),
+        Just("/new"),
+        Just("/new/deep"),
+        Just("/outside/secret"),
+        Just("/a/secret"),
+    ];
+    (link, there).prop_map(|(link, there)| format!("{link}{there}"))
+}
+
 fn path() -> impl Strategy<Value = String> {
+    prop_oneof![through(), any_path()]
+}
+
+fn any_path() -> impl Strategy<Value = String> {
     let steps = proptest::collection::vec(step(), 1..6);
     (steps, any::<bool>()).prop_map(|(steps, absolute)| {
         let path = steps.join("/");

@@ -53,7 +53,7 @@ const QUICK: Patience = Patience {
 
 async fn ask(server: &Server, patience: &Patience) -> Result<Answer, ModelError> {
     let model = model_with(server, |_| {});
-    let end = tokio::time::Instant::now() + Duration::from_secs(60);
+    let end = tokio::time::Instant::now() + Duration::from_mins(10);
     let asked = persist(&model, &conversation(), patience, end, || 0, || true).await;
     asked.map_err(|error| match error {
         NoAnswer::Failed(error) => error,
@@ -234,7 +234,7 @@ async fn a_model_that_hangs_is_given_up() {
 async fn what_is_not_allowed_is_not_asked() {
     let server = Server::answering(|_, _| status("500 x", "", "")).await;
     let model = model_with(&server, |_| {});
-    let end = tokio::time::Instant::now() + Duration::from_secs(60);
+    let end = tokio::time::Instant::now() + Duration::from_mins(1);
     let left = AtomicU32::new(2);
     let allow = || {
         let checked = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {

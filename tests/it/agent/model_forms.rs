@@ -76,8 +76,8 @@ fn read(protocol: Protocol, body: &Value) -> Answer {
     protocol.answer(body.to_string().as_bytes()).unwrap()
 }
 
-fn usage(input: u64, output: u64) -> Option<Usage> {
-    Some(Usage { input, output })
+const fn usage(input: u64, output: u64) -> Usage {
+    Usage { input, output }
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn several_calls_at_once_are_read_with_words_and_usage() {
     ];
     for (protocol, body) in PROTOCOLS.into_iter().zip(bodies) {
         let answer = read(protocol, &body);
-        assert_eq!(answer.usage, usage(321, 7), "{protocol:?}");
+        assert_eq!(answer.usage, Some(usage(321, 7)), "{protocol:?}");
         assert_eq!(answer.finish, Finish::Complete, "{protocol:?}");
         assert_eq!(answer.turn.text, "Look.", "{protocol:?}");
         let ids = if protocol == Protocol::Ollama {
@@ -217,7 +217,7 @@ fn every_end_is_known_for_what_it_is_and_others_are_unknown() {
     let answer = read(Protocol::Gemini, &blocked);
     assert_eq!(
         (answer.finish, answer.usage),
-        (Finish::Declined, usage(3, 0))
+        (Finish::Declined, Some(usage(3, 0)))
     );
     let refused = json!({"choices": [{"message": {"content": null, "refusal": "no"}, "finish_reason": "stop"}]});
     assert_eq!(read(Protocol::Openai, &refused).finish, Finish::Declined);
@@ -228,7 +228,7 @@ fn what_is_no_answer_is_refused() {
     for protocol in PROTOCOLS {
         for body in ["", "<html>", "[]", "{}", "null", "7", &"[".repeat(100_000)] {
             let none = protocol.answer(body.as_bytes());
-            assert_eq!(none, Err(AnswerError::Form), "{protocol:?} {:.10}", body);
+            assert_eq!(none, Err(AnswerError::Form), "{protocol:?} {body:.10}");
         }
     }
     let error = json!({"error": "model runner has stopped"}).to_string();

@@ -18,28 +18,8 @@ use super::gated::{gated, outcomes};
 use super::sums;
 use crate::agent::fake_model::FakeModel;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_model_mends_the_sums_through_the_gate() {
-    let tests = json!({"command": ["python3", "-m", "unittest", "discover"]});
-    let script = json!([
-        {"tool": "read_file", "args": {"path": "sums.py"}},
-        {"tool": "submit_diagnosis", "args": {"cause": "add subtracts", "files": ["sums.py", "test_more.py"], "confidence": 900,
-            "summary": "sums.add subtracts its second argument."}},
-        {"status": 529},
-        {"text": "I write elsewhere, too.", "tools": [
-            ["write_file", {"path": "README.md", "content": "Mine."}],
-            ["write_file", {"path": "../home/x", "content": "Mine."}],
-            ["replace_text", {"path": ".git/config", "old": "a", "new": "b"}],
-            ["call_home", {"text": "x"}]]},
-        {"tools": [["run_command", tests], ["write_file", {"path": "test_more.py", "content": sums::NEW_TEST}]]},
-        // With the defect still there the session may not end.
-        {"tool": "submit_fix", "args": {"title": "Add", "summary": "Done."}},
-        {"tools": [["replace_text", {"path": "sums.py", "old": "a - b", "new": "a + b"}], ["run_command", tests]]},
-        {"tool": "submit_fix", "args": {"title": "Add instead of subtracting", "summary": "The sign was wrong."}},
-    ]);
-    let Some(server) = FakeModel::start(&script) else {
-        return;
-    };
+/// The loop over that server, as it is configured.
+async fn coder_at(server: &FakeModel) -> BuiltinCoder {
     let model = ModelSettings {
         protocol: Protocol::Anthropic,
         name: "fake-model".to_owned(),
@@ -65,7 +45,32 @@ async fn a_model_mends_the_sums_through_the_gate() {
     };
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_caretaker"));
     let sandbox = Sandbox::detect(Mode::Auto, launcher).await.unwrap();
-    let coder = BuiltinCoder::new(Arc::new(model), Arc::new(sandbox), settings, || 0);
+    BuiltinCoder::new(Arc::new(model), Arc::new(sandbox), settings, || 0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_mends_the_sums_through_the_gate() {
+    let tests = json!({"command": ["python3", "-m", "unittest", "discover"]});
+    let script = json!([
+        {"tool": "read_file", "args": {"path": "sums.py"}},
+        {"tool": "submit_diagnosis", "args": {"cause": "add subtracts", "files": ["sums.py", "test_more.py"], "confidence": 900,
+            "summary": "sums.add subtracts its second argument."}},
+        {"status": 529},
+        {"text": "I write elsewhere, too.", "tools": [
+            ["write_file", {"path": "README.md", "content": "Mine."}],
+            ["write_file", {"path": "../home/x", "content": "Mine."}],
+            ["replace_text", {"path": ".git/config", "old": "a", "new": "b"}],
+            ["call_home", {"text": "x"}]]},
+        {"tools": [["run_command", tests], ["write_file", {"path": "test_more.py", "content": sums::NEW_TEST}]]},
+        // With the defect still there the session may not end.
+        {"tool": "submit_fix", "args": {"title": "Add", "summary": "Done."}},
+        {"tools": [["replace_text", {"path": "sums.py", "old": "a - b", "new": "a + b"}], ["run_command", tests]]},
+        {"tool": "submit_fix", "args": {"title": "Add instead of subtracting", "summary": "The sign was wrong."}},
+    ]);
+    let Some(server) = FakeModel::start(&script) else {
+        return;
+    };
+    let coder = coder_at(&server).await;
     let world = gated(Arc::new(coder)).await;
 
     assert_eq!(world.settle().await, Stage::AwaitingApproval);
