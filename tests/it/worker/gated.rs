@@ -233,6 +233,7 @@ fn gate(world: &World, events: Arc<dyn EventSink>) -> ConfiguredAnswers {
         runtime: tokio::runtime::Handle::current(),
         events,
         clock: world.clock.clone(),
+        profile: None,
         launcher: PathBuf::from(env!("CARGO_BIN_EXE_caretaker")),
         within: Duration::from_mins(1),
     }
