@@ -3,8 +3,10 @@
 //! A coder never sees log text: it gets an [`Extraction`], typed facts of which every string stands verbatim in the log, and
 //! it works in a scratch tree inside the sandbox.
 
+pub mod builtin;
 mod command;
 mod extraction;
+pub mod model;
 pub mod reader;
 mod scripted;
 mod session;

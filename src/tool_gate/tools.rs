@@ -68,6 +68,9 @@ const fn row(client: &'static str, class: ToolClass, tools: &'static [&'static s
 
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
+    row("builtin", ToolClass::Read, &["list_files", "read_file", "search_text", "submit_diagnosis", "submit_fix"]),
+    row("builtin", ToolClass::Write, &["replace_text", "write_file", "delete_file"]),
+    row("builtin", ToolClass::Execute, &["run_command"]),
     row("claude", ToolClass::Read, &[
         "Read", "Glob", "Grep", "LS", "NotebookRead", "TodoRead", "TodoWrite", "BashOutput", "KillShell", "KillBash", "Task",
         "Agent", "TaskOutput", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "AskUserQuestion", "EnterPlanMode",

@@ -1,7 +1,14 @@
 //! What a log becomes, what a diagnosis was fed, and the coders behind the port.
 
+mod builtin;
+mod builtin_budget;
+mod builtin_scene;
+mod builtin_tree;
 mod command;
 mod demo;
+mod fake_model;
+mod model_asking;
+mod model_forms;
 mod provenance;
 mod reader;
 mod reader_properties;

@@ -3,7 +3,7 @@
 //! The program is called in the scratch tree, inside the sandbox, as `argv… diagnose` and `argv… fix`. It reads the task as one
 //! JSON document on standard input and prints one JSON document; what it did is read from the tree, never from what it says.
 
-mod answer;
+pub(super) mod answer;
 mod program;
 
 use std::ffi::OsString;

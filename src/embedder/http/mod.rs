@@ -1,7 +1,6 @@
 //! Embedders that are asked by HTTP in the form of `OpenAI`'s interface: `POST {base}/embeddings`.
 
 pub mod answer;
-pub mod patience;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,8 +16,8 @@ use url::Url;
 use super::{EmbedError, Embedder, MOST_TEXTS};
 use crate::clock::Clock;
 use crate::https;
+pub use crate::https::patience::{self, Patience};
 use crate::intent::{EmbedderId, Outage};
-pub use patience::Patience;
 
 /// Requests under way at once.
 const AT_ONCE: usize = 16;

@@ -67,6 +67,17 @@ impl Server {
     pub(crate) async fn start(
         reply: impl Fn(usize, &[String]) -> Reply + Send + Sync + 'static,
     ) -> Self {
+        Self::answering(move |number, request| {
+            let texts: Vec<String> = serde_json::from_value(request.body["input"].clone()).unwrap();
+            reply(number, &texts)
+        })
+        .await
+    }
+
+    /// Answers each request; `reply` gets its number from 0 and all of it.
+    pub(crate) async fn answering(
+        reply: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -79,14 +90,12 @@ impl Server {
                     let Some(request) = read(&mut stream).await else {
                         return;
                     };
-                    let texts: Vec<String> =
-                        serde_json::from_value(request.body["input"].clone()).unwrap();
                     let number = {
                         let mut seen = seen.lock().unwrap();
-                        seen.push(request);
+                        seen.push(request.clone());
                         seen.len() - 1
                     };
-                    serve(stream, reply(number, &texts)).await;
+                    serve(stream, reply(number, &request)).await;
                 });
             }
         });

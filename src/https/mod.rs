@@ -1,6 +1,8 @@
 //! What every client of another's server here has in common: it follows no redirect, repeats nothing, and says in full why
 //! something failed.
 
+pub mod patience;
+
 use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, StatusCode};
 use url::{Host, Url};

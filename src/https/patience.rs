@@ -1,10 +1,10 @@
-//! How long an embedder is waited for, and how often it is asked again.
+//! How long a service is waited for, and how often it is asked again.
 
 use std::time::Duration;
 
 use crate::clock::Millis;
 
-/// The patience that one call has, its repetitions included.
+/// The patience that one call has, its repetitions included. The default is for embedders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// All of it, from the first byte of the first request to the last byte of the last answer.
