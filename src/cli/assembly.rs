@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 
+use super::coders;
 use super::connectors::GithubConnectors;
 use super::hosting::Hosting;
 use super::installation::Installation;
-use crate::agent::{Coder, CommandCoder, ScriptedCoder};
 use crate::anchor::Anchor;
 use crate::anchor::timestamp::{self, Roots, Timestamp};
 use crate::anchor::witness::{self, Witness};
@@ -18,7 +18,7 @@ use crate::attest::TrustHistory;
 use crate::audit_stream::{self, AuditStream};
 use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::{Adapter, Configuration, Notifier, SandboxMode};
+use crate::config::{Configuration, Notifier, SandboxMode};
 use crate::events::EventSink;
 use crate::hook::HookKey;
 use crate::id::OrganisationId;
@@ -71,12 +71,13 @@ pub(super) fn open_keys(installation: &Installation) -> anyhow::Result<Arc<Keyri
 
 /// A worker's means, as configured.
 pub(super) async fn engine(
-    configuration: &Configuration,
+    installation: &Installation,
     store: Store,
     keys: Arc<Keyring>,
     hosting: Hosting,
     public_url: String,
 ) -> anyhow::Result<Engine> {
+    let configuration = &installation.configuration;
     let launcher = std::env::current_exe().context("finding caretaker's own program file")?;
     let mode = match configuration.sandbox.mode {
         SandboxMode::Auto => Mode::Auto,
@@ -87,7 +88,7 @@ pub(super) async fn engine(
     let sandbox = Arc::new(Sandbox::detect(mode, launcher.clone()).await?);
     let connectors = GithubConnectors::new(hosting, &store, &keys);
     Ok(Engine {
-        coder: coder(configuration, &sandbox)?,
+        coder: coders::coder(installation, &sandbox)?,
         connectors: Arc::new(connectors),
         notifiers: notifiers(configuration)?,
         sandbox,
@@ -200,36 +201,6 @@ pub(super) fn webhooks(installation: &Installation) -> anyhow::Result<Option<Arc
     let secret = source.resolve("webhooks", WEBHOOK_SECRET, &installation.environment)?;
     let key = HookKey::new(secret.expose_secret().as_bytes())?;
     Ok(Some(Arc::new(Webhooks::new(key, github.host()))))
-}
-
-fn coder(
-    configuration: &Configuration,
-    sandbox: &Arc<Sandbox>,
-) -> anyhow::Result<Option<Arc<dyn Coder>>> {
-    let agent = &configuration.agent;
-    Ok(match agent.adapter {
-        None => None,
-        Some(Adapter::Scripted) => Some(Arc::new(ScriptedCoder::for_demo()?)),
-        Some(Adapter::Command) => {
-            let file = configuration.file.as_deref();
-            let folder = file
-                .and_then(std::path::Path::parent)
-                .unwrap_or(&configuration.home);
-            let sandbox = Arc::clone(sandbox);
-            let coder = CommandCoder::new(&agent.command, folder, sandbox, Limits::default())?;
-            Some(Arc::new(coder))
-        }
-        Some(
-            Adapter::Builtin
-            | Adapter::Claude
-            | Adapter::Codex
-            | Adapter::Gemini
-            | Adapter::Qwen
-            | Adapter::Copilot
-            | Adapter::Opencode
-            | Adapter::Goose,
-        ) => anyhow::bail!("this adapter is not built yet"),
-    })
 }
 
 fn notifiers(configuration: &Configuration) -> anyhow::Result<Notifiers> {

@@ -115,7 +115,7 @@ async fn start(
     let (hosting, recorder) = Hosting::of(installation);
     hosting.usable()?;
     let engine = assembly::engine(
-        configuration,
+        installation,
         store,
         Arc::clone(&keys),
         hosting,

@@ -58,12 +58,12 @@ impl Tools {
     }
 
     /// Folders to show, read-only.
-    pub(super) fn readable(&self) -> &[PathBuf] {
+    pub fn readable(&self) -> &[PathBuf] {
         &self.readable
     }
 
     /// Variables for a program whose private home is `home`.
-    pub(super) fn variables(&self, home: &Path) -> Vec<(String, String)> {
+    pub fn variables(&self, home: &Path) -> Vec<(String, String)> {
         let mut variables = self.variables.clone();
         let absolute = std::env::split_paths(&self.path).filter(|folder| folder.is_absolute());
         let path = std::env::join_paths(absolute).unwrap_or_default();

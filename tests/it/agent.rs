@@ -6,7 +6,7 @@ mod builtin_scene;
 mod builtin_tree;
 mod command;
 mod demo;
-mod fake_model;
+pub(crate) mod fake_model;
 mod model_asking;
 mod model_forms;
 mod provenance;

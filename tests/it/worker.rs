@@ -2,6 +2,7 @@
 
 pub(crate) mod acting_as_app;
 mod anchoring;
+mod builtin;
 mod crash;
 mod credential;
 mod fix;

@@ -72,7 +72,7 @@ pub(super) async fn build(home: &Path, scenario: Scenario) -> anyhow::Result<Sta
     let store = assembly::open_store(configuration, keys.organisation()).await?;
     // The demo acts with a token of its forge; there is no App whose tokens would have a history.
     let (hosting, _) = Hosting::of(&installation);
-    let engine = assembly::engine(configuration, store, keys, hosting.clone(), pages.clone());
+    let engine = assembly::engine(&installation, store, keys, hosting.clone(), pages.clone());
     let engine = engine.await?;
     let project = registered(&engine, &hosting, configuration, &forge, &planted).await?;
     Ok(Stage {

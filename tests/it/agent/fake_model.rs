@@ -18,7 +18,7 @@ sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 "#;
 
-pub(super) struct FakeModel {
+pub(crate) struct FakeModel {
     server: Child,
     port: u16,
     folder: tempfile::TempDir,
@@ -26,7 +26,7 @@ pub(super) struct FakeModel {
 
 impl FakeModel {
     /// Starts it with its script; `None` where the shared data is absent.
-    pub(super) fn start(script: &Value) -> Option<Self> {
+    pub(crate) fn start(script: &Value) -> Option<Self> {
         let program = crate::support::corpus("agents/fake_model.py")?;
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name);
@@ -53,12 +53,12 @@ impl FakeModel {
         })
     }
 
-    pub(super) fn base(&self) -> Url {
+    pub(crate) fn base(&self) -> Url {
         format!("http://127.0.0.1:{}/", self.port).parse().unwrap()
     }
 
     /// Every request that it got.
-    pub(super) fn requests(&self) -> Vec<Value> {
+    pub(crate) fn requests(&self) -> Vec<Value> {
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         log.lines()
             .map(|line| serde_json::from_str(line).unwrap())

@@ -217,7 +217,7 @@ async fn world(manner: Manner) -> World {
     world
 }
 
-fn gate(world: &World, events: Arc<dyn EventSink>) -> ConfiguredAnswers {
+pub(super) fn gate(world: &World, events: Arc<dyn EventSink>) -> ConfiguredAnswers {
     let engine = &world.engine;
     ConfiguredAnswers {
         home: Home::new(world.home()),
@@ -245,7 +245,10 @@ async fn evidence(world: &World, digest: Sha256Digest) -> Vec<u8> {
 }
 
 /// The signed outcomes of a session, in order.
-async fn outcomes(world: &World, session: &SessionFact) -> Vec<(String, GateAnswer, GateStage)> {
+pub(super) async fn outcomes(
+    world: &World,
+    session: &SessionFact,
+) -> Vec<(String, GateAnswer, GateStage)> {
     let list: Vec<Sha256Digest> =
         serde_json::from_slice(&evidence(world, session.outcomes).await).unwrap();
     let mut outcomes = Vec::new();

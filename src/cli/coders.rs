@@ -1,0 +1,111 @@
+//! The configured coder, put together.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use super::installation::Installation;
+use crate::agent::builtin::{Budget, BuiltinCoder, BuiltinSettings, PATIENCE, Programs};
+use crate::agent::model::{HttpModel, Limits as ModelLimits, ModelSettings, Protocol};
+use crate::agent::{Coder, CommandCoder, ScriptedCoder};
+use crate::clock::SystemClock;
+use crate::config::{self, Adapter, Agent, Environment, ModelProvider};
+use crate::sandbox::{Limits, Sandbox};
+use crate::worker::Tools;
+
+/// The coder that the configuration names; none where it names none.
+///
+/// # Errors
+/// A program, a model or a key that is not there.
+pub(super) fn coder(
+    installation: &Installation,
+    sandbox: &Arc<Sandbox>,
+) -> anyhow::Result<Option<Arc<dyn Coder>>> {
+    let Installation {
+        configuration,
+        environment,
+    } = installation;
+    let agent = &configuration.agent;
+    Ok(match agent.adapter {
+        None => None,
+        Some(Adapter::Scripted) => Some(Arc::new(ScriptedCoder::for_demo()?)),
+        Some(Adapter::Command) => {
+            let file = configuration.file.as_deref();
+            let folder = file.and_then(Path::parent).unwrap_or(&configuration.home);
+            let sandbox = Arc::clone(sandbox);
+            let coder = CommandCoder::new(&agent.command, folder, sandbox, Limits::default())?;
+            Some(Arc::new(coder))
+        }
+        Some(Adapter::Builtin) => Some(Arc::new(builtin(agent, environment, sandbox)?)),
+        Some(
+            Adapter::Claude
+            | Adapter::Codex
+            | Adapter::Gemini
+            | Adapter::Qwen
+            | Adapter::Copilot
+            | Adapter::Opencode
+            | Adapter::Goose,
+        ) => anyhow::bail!("this adapter is not built yet"),
+    })
+}
+
+fn builtin(
+    agent: &Agent,
+    environment: &Environment,
+    sandbox: &Arc<Sandbox>,
+) -> anyhow::Result<BuiltinCoder> {
+    let model = model(agent)?;
+    let settings = ModelSettings {
+        protocol: match model.provider {
+            ModelProvider::Anthropic => Protocol::Anthropic,
+            ModelProvider::Openai => Protocol::Openai,
+            ModelProvider::Gemini => Protocol::Gemini,
+            ModelProvider::Ollama => Protocol::Ollama,
+        },
+        name: model.name.clone(),
+        base: model.base_url.url().clone(),
+        key: key(model, environment)?,
+        limits: ModelLimits::default(),
+    };
+    let budget = Budget {
+        requests: agent.budget.requests.into(),
+        tool_calls: agent.budget.tool_calls.into(),
+        tokens: agent.budget.tokens,
+        wall: Duration::from_secs(agent.budget.wall_seconds.into()),
+    };
+    let tools = Tools::of_process();
+    let programs = Programs {
+        // The sandbox's own /tmp: it is private and gone afterwards.
+        environment: tools.variables(Path::new("/tmp")),
+        readable: tools.readable().to_vec(),
+        limits: Limits::default(),
+    };
+    let model = HttpModel::new(settings, Arc::new(SystemClock))?;
+    let settings = BuiltinSettings {
+        budget,
+        patience: PATIENCE,
+        programs,
+    };
+    let random = || getrandom::u64().unwrap_or(u64::MAX);
+    Ok(BuiltinCoder::new(
+        Arc::new(model),
+        Arc::clone(sandbox),
+        settings,
+        random,
+    ))
+}
+
+fn model(agent: &Agent) -> anyhow::Result<&config::Model> {
+    agent
+        .model
+        .as_ref()
+        .ok_or_else(|| anyhow::anyhow!("agent.model is missing; name the model there"))
+}
+
+fn key(model: &config::Model, environment: &Environment) -> anyhow::Result<Option<SecretString>> {
+    let source = model.api_key.as_ref();
+    let key = source.map(|source| source.resolve("the model", "agent.model.api_key", environment));
+    Ok(key.transpose()?)
+}
