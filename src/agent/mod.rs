@@ -3,6 +3,7 @@
 //! A coder never sees log text: it gets an [`Extraction`], typed facts of which every string stands verbatim in the log, and
 //! it works in a scratch tree inside the sandbox.
 
+pub mod client;
 mod command;
 mod extraction;
 pub mod reader;

@@ -8,6 +8,7 @@
 //! `docs/hook-gate.md` says what is promised and what is not.
 
 mod changes;
+mod client;
 mod completion;
 mod configured;
 mod evidence;
@@ -23,6 +24,7 @@ mod render;
 mod reply;
 pub mod service;
 
+pub use client::CoderHooks;
 pub use completion::{
     COMPLETION, COMPLETION_REFUSED, Evidence, RunPlace, StopCount, read_evidence, run_and_seal,
     stop_count,

@@ -1,5 +1,6 @@
 //! What a log becomes, what a diagnosis was fed, and the coders behind the port.
 
+mod client;
 mod command;
 mod demo;
 mod provenance;

@@ -36,7 +36,7 @@ struct PrintedFix {
 }
 
 /// The answer to `diagnose`, or what is wrong with it.
-pub(super) fn diagnosis(printed: &[u8]) -> Result<Diagnosis, String> {
+pub(in crate::agent) fn diagnosis(printed: &[u8]) -> Result<Diagnosis, String> {
     let answer: PrintedDiagnosis =
         document(printed, r#"{"cause","files","confidence","summary"}"#)?;
     if answer.confidence > 1000 {
@@ -54,7 +54,7 @@ pub(super) fn diagnosis(printed: &[u8]) -> Result<Diagnosis, String> {
 }
 
 /// The answer to `fix`, or what is wrong with it.
-pub(super) fn fix_summary(printed: &[u8]) -> Result<FixSummary, String> {
+pub(in crate::agent) fn fix_summary(printed: &[u8]) -> Result<FixSummary, String> {
     let answer: PrintedFix = document(printed, r#"{"summary","title"}"#)?;
     Ok(FixSummary {
         title: title(&answer.title)?,
