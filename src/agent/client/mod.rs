@@ -305,6 +305,14 @@ impl ClientCoder {
                 command.readable.push(own.to_owned());
             }
         }
+        // Break it: leave this out; `agent::client::the_repositorys_own_configuration_is_not_seen` fails.
+        command.hidden.extend(
+            self.setup
+                .client
+                .configuration_in_repositories()
+                .iter()
+                .map(|name| tree.join(name)),
+        );
         command.environment.clone_from(&launch.environment);
         command.private_loopback = true;
         command.limits = Limits {

@@ -99,6 +99,19 @@ impl Client {
         tools
     }
 
+    /// What of a repository it would take for its own configuration, and put before ours. It is hidden from the client.
+    pub const fn configuration_in_repositories(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &[".claude", ".mcp.json"],
+            Self::Codex => &[".codex", ".agents"],
+            Self::Gemini => &[".gemini", ".agents", ".env"],
+            Self::Qwen => &[".qwen", ".agents", ".env"],
+            Self::Copilot => &[".github/hooks", ".copilot", ".agents", ".mcp.json"],
+            Self::Opencode => &[".opencode", ".agents", "opencode.json", "opencode.jsonc"],
+            Self::Goose => &[".agents", ".goose", ".goosehints"],
+        }
+    }
+
     /// Tools that look, tools that change files, tools that run programs.
     pub(super) const fn tool_names(
         self,

@@ -77,15 +77,14 @@ impl Start<'_> {
             "-m",
             self.model,
         ]);
-        // The system's settings go before the user's and the repository's.
-        launch.set("GEMINI_CLI_SYSTEM_SETTINGS_PATH", self.at("settings.json")?);
         launch.set("GOOGLE_GEMINI_BASE_URL", self.base());
         launch.set_all(&[
             ("GEMINI_API_KEY", NO_KEY),
             ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
             ("GEMINI_TELEMETRY_ENABLED", "false"),
         ]);
-        launch.seal("settings.json", pretty(&settings));
+        launch.folders.push(".gemini".into());
+        launch.seal(".gemini/settings.json", pretty(&settings));
         Ok(launch)
     }
 
@@ -109,14 +108,14 @@ impl Start<'_> {
             "--core-tools",
         ]);
         launch.arguments.push(self.tools(Client::Qwen).join(","));
-        launch.set("QWEN_CODE_SYSTEM_SETTINGS_PATH", self.at("settings.json")?);
         launch.set("OPENAI_BASE_URL", format!("{}/v1", self.base()));
         launch.set_all(&[
             ("OPENAI_API_KEY", NO_KEY),
             ("OPENAI_MODEL", self.model),
             ("QWEN_TELEMETRY_ENABLED", "false"),
         ]);
-        launch.seal("settings.json", pretty(&settings));
+        launch.folders.push(".qwen".into());
+        launch.seal(".qwen/settings.json", pretty(&settings));
         Ok(launch)
     }
 }

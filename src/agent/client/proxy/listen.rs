@@ -60,7 +60,7 @@ impl Listener for OwnUser {
         let own = rustix::process::getuid().as_raw();
         loop {
             match self.listener.accept().await {
-                // Break it: take everybody; `agent::client_proxy::another_user_is_not_heard` fails.
+                // Break it: take everybody; `agent::client::proxy::another_user_is_not_heard` fails.
                 Ok((stream, _)) if stream.peer_cred().is_ok_and(|peer| peer.uid() == own) => {
                     return (stream, ());
                 }

@@ -235,7 +235,7 @@ impl Proxy {
                 &format!("this task has used up its {tokens} tokens"),
             ));
         }
-        // Break it: always take one; `agent::client_proxy::requests_and_tokens_are_bounded` fails.
+        // Break it: always take one; `agent::client::proxy::requests_and_tokens_are_bounded` fails.
         let one_more = |requests: u64| (requests < most).then_some(requests + 1);
         self.requests
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more)
@@ -305,7 +305,7 @@ impl Proxy {
                 "requests are not compressed here",
             ));
         }
-        // Break it: give it no limit; `agent::client_proxy::a_request_that_is_too_large_is_refused` fails.
+        // Break it: give it no limit; `agent::client::proxy::a_request_that_is_too_large_is_refused` fails.
         let body = axum::body::to_bytes(body, LARGEST_REQUEST);
         let body = timeout_at(self.allowance.deadline, body)
             .await
@@ -319,7 +319,7 @@ impl Proxy {
         if parts.method == Method::POST {
             let asked: Value = serde_json::from_slice(&body)
                 .map_err(|_| refusal(StatusCode::BAD_REQUEST, "the request is not JSON"))?;
-            // Break it: leave this out; `agent::client_proxy::tools_that_the_server_would_run_are_refused` fails.
+            // Break it: leave this out; `agent::client::proxy::tools_that_the_server_would_run_are_refused` fails.
             if let Some(what) = reaches_beyond(&asked) {
                 let shown: String = what.chars().take(40).collect();
                 return Err(refusal(
@@ -347,7 +347,7 @@ impl Proxy {
             .unwrap_or_default();
         let url = format!("{base}{}{query}", route.path);
         let mut request = self.client.request(method.clone(), url);
-        // Break it: forward every header; `agent::client_proxy::the_key_is_added_and_foreign_credentials_are_dropped` fails.
+        // Break it: forward every header; `agent::client::proxy::the_key_is_added_and_foreign_credentials_are_dropped` fails.
         for name in FORWARDED {
             if let Some(value) = headers.get(name) {
                 request = request.header(name, value.clone());
@@ -404,7 +404,7 @@ impl Proxy {
                 while let Ok(Some(piece)) = answered.chunk().await {
                     usage.read(&piece);
                     passed = passed.saturating_add(piece.len() as u64);
-                    // Break it: pass everything; `agent::client_proxy::an_answer_that_does_not_end_is_cut_off` fails.
+                    // Break it: pass everything; `agent::client::proxy::an_answer_that_does_not_end_is_cut_off` fails.
                     if passed > LARGEST_ANSWER || to.write_all(&piece).await.is_err() {
                         break;
                     }

@@ -48,7 +48,7 @@ impl Protocol {
                 None => false,
             },
         };
-        // Break it: let everything pass; `agent::client_proxy::paths_that_are_not_the_protocols_are_refused` fails.
+        // Break it: let everything pass; `agent::client::proxy::paths_that_are_not_the_protocols_are_refused` fails.
         known.then(|| Route {
             path: match self {
                 // Its configured base ends with the version.

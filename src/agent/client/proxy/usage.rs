@@ -57,7 +57,7 @@ impl UsageReader {
 
     fn hold(&mut self, bytes: &[u8]) {
         // Break it: hold everything; an answer without a line's end then takes memory without bounds
-        // (`agent::client_proxy::tokens_are_counted_in_every_protocols_answers` looks at what is held).
+        // (`agent::client::proxy::tokens_are_counted_in_every_protocols_answers` looks at what is held).
         if self.passed_over || self.held.len() + bytes.len() > LONGEST {
             self.passed_over = true;
             self.held.clear();

@@ -1,6 +1,7 @@
 //! External coding clients as coders.
 
 mod peers;
+mod proxy;
 
 use std::path::PathBuf;
 use std::sync::Arc;
