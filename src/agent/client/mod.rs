@@ -142,7 +142,7 @@ impl ClientCoder {
         hooks: Arc<dyn ClientHooks>,
     ) -> Result<Self, ClientError> {
         let client = setup.client;
-        // Break it: leave this out; `agent::client::without_a_private_loopback_there_is_no_client` fails.
+        // Break it: leave this out; `agent::client::scripted::without_a_private_loopback_there_is_no_client` fails.
         if !sandbox.gives_loopback() {
             return Err(ClientError::Sandbox {
                 client: client.shown(),
@@ -194,7 +194,7 @@ impl ClientCoder {
         tree: &Path,
         session: Option<&AgentSession>,
     ) -> Result<String, CoderError> {
-        // Break it: run without one; `agent::client::without_a_session_nothing_is_run` fails.
+        // Break it: run without one; `agent::client::scripted::without_a_session_nothing_is_run` fails.
         let session = session.ok_or_else(|| {
             self.unavailable(
                 "it was given no session, and without one nothing gates its tools".to_owned(),
@@ -283,7 +283,7 @@ impl ClientCoder {
         let argv = words.chain(launch.arguments.iter().map(OsString::from));
         let line = bridge::command_line(launcher, PORT, &socket, argv);
         let mut command = Command::new(line, tree);
-        // Break it: leave the tree writable; `agent::client::a_diagnosis_may_read_the_tree_but_not_change_it` fails.
+        // Break it: leave the tree writable; `agent::client::scripted::a_diagnosis_may_read_the_tree_but_not_change_it` fails.
         if job == Job::Diagnose {
             command.writable.clear();
             command.readable.push(tree.to_owned());
@@ -292,7 +292,7 @@ impl ClientCoder {
         command
             .writable
             .extend(launch.folders.iter().map(|folder| home.join(folder)));
-        // Break it: leave this out; `agent::client::a_client_cannot_change_its_own_hooks` fails.
+        // Break it: leave this out; `agent::client::scripted::a_client_cannot_change_its_own_hooks` fails.
         command
             .readable
             .extend(launch.sealed.iter().map(|sealed| home.join(sealed)));
@@ -305,7 +305,7 @@ impl ClientCoder {
                 command.readable.push(own.to_owned());
             }
         }
-        // Break it: leave this out; `agent::client::the_repositorys_own_configuration_is_not_seen` fails.
+        // Break it: leave this out; `agent::client::scripted::the_repositorys_own_configuration_is_not_seen` fails.
         command.hidden.extend(
             self.setup
                 .client

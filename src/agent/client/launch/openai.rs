@@ -64,10 +64,16 @@ impl Start<'_> {
             ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
             ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
             ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+            ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
         ]);
         launch.files.push((
             ".config/opencode/opencode.json".into(),
             pretty(&configuration),
+        ));
+        // It would write this one itself, and end where it cannot.
+        launch.files.push((
+            ".config/opencode/.gitignore".into(),
+            "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore\n".to_owned(),
         ));
         launch.files.push((
             ".config/opencode/plugin/caretaker.js".into(),

@@ -1,7 +1,9 @@
 //! External coding clients as coders.
 
+mod launch;
 mod peers;
 mod proxy;
+mod scripted;
 
 use std::path::PathBuf;
 use std::sync::Arc;
