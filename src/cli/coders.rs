@@ -8,10 +8,13 @@ use secrecy::SecretString;
 
 use super::installation::Installation;
 use crate::agent::builtin::{Budget, BuiltinCoder, BuiltinSettings, PATIENCE, Programs};
+use crate::agent::client::proxy::{Protocol as Spoken, Upstream};
+use crate::agent::client::{Client, ClientBudget, ClientCoder, ClientSetup};
 use crate::agent::model::{HttpModel, Limits as ModelLimits, ModelSettings, Protocol};
 use crate::agent::{Coder, CommandCoder, ScriptedCoder};
 use crate::clock::SystemClock;
 use crate::config::{self, Adapter, Agent, Environment, ModelProvider};
+use crate::hook_gate::CoderHooks;
 use crate::sandbox::{Limits, Sandbox};
 use crate::worker::Tools;
 
@@ -39,15 +42,10 @@ pub(super) fn coder(
             Some(Arc::new(coder))
         }
         Some(Adapter::Builtin) => Some(Arc::new(builtin(agent, environment, sandbox)?)),
-        Some(
-            Adapter::Claude
-            | Adapter::Codex
-            | Adapter::Gemini
-            | Adapter::Qwen
-            | Adapter::Copilot
-            | Adapter::Opencode
-            | Adapter::Goose,
-        ) => anyhow::bail!("this adapter is not built yet"),
+        Some(adapter) => match client(adapter) {
+            Some(client) => Some(Arc::new(outside(client, installation, sandbox)?)),
+            None => None,
+        },
     })
 }
 
@@ -95,6 +93,63 @@ fn builtin(
         settings,
         random,
     ))
+}
+
+/// The client of others that an adapter names.
+const fn client(adapter: Adapter) -> Option<Client> {
+    match adapter {
+        Adapter::Claude => Some(Client::Claude),
+        Adapter::Codex => Some(Client::Codex),
+        Adapter::Gemini => Some(Client::Gemini),
+        Adapter::Qwen => Some(Client::Qwen),
+        Adapter::Copilot => Some(Client::Copilot),
+        Adapter::Opencode => Some(Client::Opencode),
+        Adapter::Goose => Some(Client::Goose),
+        Adapter::Builtin | Adapter::Scripted | Adapter::Command => None,
+    }
+}
+
+fn outside(
+    client: Client,
+    installation: &Installation,
+    sandbox: &Arc<Sandbox>,
+) -> anyhow::Result<ClientCoder> {
+    let configuration = &installation.configuration;
+    let agent = &configuration.agent;
+    let model = model(agent)?;
+    let upstream = Upstream {
+        protocol: match model.provider {
+            ModelProvider::Anthropic => Spoken::Anthropic,
+            ModelProvider::Openai => Spoken::OpenAi,
+            ModelProvider::Gemini => Spoken::Gemini,
+            ModelProvider::Ollama => Spoken::Ollama,
+        },
+        base: model.base_url.url().clone(),
+        key: key(model, &installation.environment)?,
+    };
+    let setup = ClientSetup {
+        client,
+        command: agent.command.clone(),
+        search: std::env::var_os("PATH"),
+        model: model.name.clone(),
+        upstream,
+        budget: ClientBudget {
+            requests: agent.budget.requests.into(),
+            tool_calls: agent.budget.tool_calls.into(),
+            tokens: agent.budget.tokens,
+            wall: Duration::from_secs(agent.budget.wall_seconds.into()),
+        },
+        home: configuration.home.clone(),
+    };
+    let hooks = CoderHooks {
+        program: std::env::current_exe()?,
+        ttl: configuration.approvals.timeout_seconds.into(),
+    };
+    Ok(ClientCoder::new(
+        setup,
+        Arc::clone(sandbox),
+        Arc::new(hooks),
+    )?)
 }
 
 fn model(agent: &Agent) -> anyhow::Result<&config::Model> {
