@@ -47,14 +47,11 @@ impl Start<'_> {
     }
 
     fn codex_configuration(&self, tree: &str) -> String {
-        let features: String = OFF
-            .iter()
-            .map(|feature| format!("{feature} = false\n"))
-            .collect();
+        let features = OFF.join(" = false\n");
         format!(
             "model = {model}\nmodel_provider = \"caretaker\"\ncheck_for_update_on_startup = false\nweb_search = \"disabled\"\n\
              project_doc_max_bytes = 0\n\n\
-             [analytics]\nenabled = false\n\n[history]\npersistence = \"none\"\n\n[features]\nhooks = true\n{features}\n\
+             [analytics]\nenabled = false\n\n[history]\npersistence = \"none\"\n\n[features]\nhooks = true\n{features} = false\n\n\
              [model_providers.caretaker]\nname = \"caretaker\"\nbase_url = {base}\nwire_api = \"responses\"\nenv_key = \"CARETAKER_MODEL_KEY\"\n\
              request_max_retries = 2\nstream_max_retries = 2\n\n\
              [projects.{tree}]\ntrust_level = \"untrusted\"\n",

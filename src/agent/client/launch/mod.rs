@@ -62,7 +62,7 @@ impl Start<'_> {
             Client::Gemini => self.gemini(),
             Client::Qwen => self.qwen(),
             Client::Copilot => self.copilot(),
-            Client::Opencode => self.opencode(),
+            Client::Opencode => Ok(self.opencode()),
             Client::Goose => self.goose(),
         }?;
         launch.set("HOME", text(self.home)?);

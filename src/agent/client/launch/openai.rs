@@ -1,4 +1,4 @@
-//! The clients that take any server that speaks as OpenAI's does: Copilot CLI, opencode and goose.
+//! The clients that take any server that speaks as `OpenAI`'s does: Copilot CLI, opencode and goose.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ impl Start<'_> {
         Ok(launch)
     }
 
-    pub(super) fn opencode(&self) -> Result<Launch, String> {
+    pub(super) fn opencode(&self) -> Launch {
         let edit = if self.job == Job::Fix {
             "allow"
         } else {
@@ -80,7 +80,7 @@ impl Start<'_> {
             self.hooks.to_owned(),
         ));
         launch.sealed.push(".config".into());
-        Ok(launch)
+        launch
     }
 
     pub(super) fn goose(&self) -> Result<Launch, String> {

@@ -3,6 +3,7 @@
 //! The client speaks to it as to its model's server. What is not the protocol's own request is refused, of its headers only what a
 //! model needs goes on, and the key is put in here, outside of the sandbox. Requests, tokens, sizes and time are bounded.
 
+mod answer;
 mod listen;
 mod route;
 mod usage;
@@ -17,9 +18,9 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
@@ -27,6 +28,7 @@ use tokio_util::io::ReaderStream;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use self::answer::{Refused, late, refusal, returned};
 use crate::https;
 pub use listen::LONGEST_SOCKET_PATH;
 pub(super) use listen::check_length;
@@ -56,14 +58,6 @@ const FORWARDED: [&str; 5] = [
     "anthropic-beta",
     "openai-beta",
 ];
-/// Headers of an answer that come back.
-const RETURNED: [&str; 4] = [
-    "content-type",
-    "retry-after",
-    "retry-after-ms",
-    "request-id",
-];
-
 /// The server behind a client.
 #[derive(Debug, Clone)]
 pub struct Upstream {
@@ -226,7 +220,7 @@ impl Proxy {
     }
 
     /// Takes one request from what is allowed.
-    fn take(&self) -> Result<(), Response> {
+    fn take(&self) -> Result<(), Refused> {
         let used = self.used();
         let (most, tokens) = (self.allowance.requests, self.allowance.tokens);
         if used.input.saturating_add(used.output) >= tokens {
@@ -264,7 +258,7 @@ impl Proxy {
         self: &Arc<Self>,
         request: Request,
         place: OwnedSemaphorePermit,
-    ) -> Result<Response, Response> {
+    ) -> Result<Response, Refused> {
         let (parts, body) = request.into_parts();
         let route = self
             .upstream
@@ -297,7 +291,7 @@ impl Proxy {
     }
 
     /// The whole body of a request, looked into.
-    async fn body(&self, parts: &Parts, body: Body) -> Result<axum::body::Bytes, Response> {
+    async fn body(&self, parts: &Parts, body: Body) -> Result<axum::body::Bytes, Refused> {
         // A body that cannot be read cannot be looked into.
         if parts.headers.contains_key(header::CONTENT_ENCODING) {
             return Err(refusal(
@@ -425,34 +419,10 @@ impl Proxy {
 async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response {
     // It is closed never.
     let Ok(place) = Arc::clone(&proxy.places).acquire_owned().await else {
-        return late();
+        return late().into_response();
     };
     tokio::select! {
-        answered = proxy.forward(request, place) => answered.unwrap_or_else(|refused| refused),
-        () = proxy.stop.cancelled() => late(),
+        answered = proxy.forward(request, place) => answered.unwrap_or_else(IntoResponse::into_response),
+        () = proxy.stop.cancelled() => late().into_response(),
     }
-}
-
-fn returned(headers: &HeaderMap) -> HeaderMap {
-    let mut kept = HeaderMap::new();
-    for name in RETURNED {
-        if let Some(value) = headers.get(name) {
-            kept.insert(HeaderName::from_static(name), value.clone());
-        }
-    }
-    kept
-}
-
-fn late() -> Response {
-    refusal(
-        StatusCode::GATEWAY_TIMEOUT,
-        "the time of this task is used up",
-    )
-}
-
-/// An answer of our own, in the one form that every client reads.
-fn refusal(status: StatusCode, reason: &str) -> Response {
-    let message = format!("caretaker: {reason}");
-    let body = json!({"type": "error", "error": {"type": "caretaker", "code": status.as_u16(), "status": "CARETAKER", "message": message}});
-    (status, axum::Json(body)).into_response()
 }

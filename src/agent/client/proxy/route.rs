@@ -37,8 +37,8 @@ impl Protocol {
             _ => "/v1/",
         })?;
         let known = match (self, rest) {
-            (Self::OpenAi | Self::Ollama, "chat/completions" | "responses") => post,
-            (Self::Anthropic, "messages" | "messages/count_tokens") => post,
+            (Self::OpenAi | Self::Ollama, "chat/completions" | "responses")
+            | (Self::Anthropic, "messages" | "messages/count_tokens") => post,
             (_, "models") => get,
             (_, rest) => match rest.strip_prefix("models/") {
                 Some(model) if self == Self::Gemini => {
@@ -97,8 +97,8 @@ pub fn reaches_beyond(request: &Value) -> Option<String> {
     }) {
         return Some((*member).to_owned());
     }
-    let tools = request["tools"].as_array().into_iter().flatten();
-    tools.filter_map(hosted).next()
+    let mut tools = request["tools"].as_array().into_iter().flatten();
+    tools.find_map(hosted)
 }
 
 /// The kind of a tool that the server itself would run.
@@ -108,8 +108,8 @@ fn hosted(tool: &Value) -> Option<String> {
         let own = ["function", "custom", "local_shell", "apply_patch", "shell"];
         // Tools in a named group are looked at one by one.
         if kind == "namespace" {
-            let inner = tool["tools"].as_array().into_iter().flatten();
-            return inner.filter_map(hosted).next();
+            let mut inner = tool["tools"].as_array().into_iter().flatten();
+            return inner.find_map(hosted);
         }
         return (!own.contains(&kind)).then(|| kind.to_owned());
     }

@@ -31,22 +31,22 @@ fn started(client: Client, job: Job) -> String {
         job,
     };
     let launch = start.launch(client).unwrap();
-    let mut text = String::new();
-    for argument in &launch.arguments {
-        text += &format!("{argument}\n");
-    }
-    text += "\n";
-    for (name, value) in &launch.environment {
-        text += &format!("{name}={value}\n");
-    }
+    let mut lines = launch.arguments.clone();
+    lines.push(String::new());
+    lines.extend(
+        launch
+            .environment
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
     for (path, content) in &launch.files {
-        text += &format!("\n--- {}\n{content}", path.display());
+        lines.push(format!("\n--- {}\n{}", path.display(), content.trim_end()));
     }
-    text += &format!(
+    lines.push(format!(
         "\nsealed: {:?}\nwritten: {:?}\n",
         launch.sealed, launch.folders
-    );
-    text
+    ));
+    lines.join("\n")
 }
 
 #[test]

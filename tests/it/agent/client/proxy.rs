@@ -86,7 +86,7 @@ impl Way {
         let mut allowance = Allowance {
             requests: 100,
             tokens: 1_000_000,
-            deadline: Instant::now() + Duration::from_secs(60),
+            deadline: Instant::now() + Duration::from_mins(1),
         };
         change(&mut allowance);
         let proxy = ModelProxy::start(&folder.path().join("m.sock"), upstream, allowance).unwrap();

@@ -258,7 +258,7 @@ async fn the_repositorys_own_configuration_is_not_seen() {
     std::os::unix::fs::symlink("src", tree.join(".agents")).unwrap();
     match story.fix().await {
         Err(CoderError::Unavailable { reason, .. }) => {
-            assert!(reason.contains(".agents"), "{reason}")
+            assert!(reason.contains(".agents"), "{reason}");
         }
         other => panic!("{other:?}"),
     }
