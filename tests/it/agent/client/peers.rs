@@ -228,6 +228,8 @@ async fn tell<T>(
             sandboxed: true,
             posture: Posture::Closed,
             blocks: 3,
+            tokens: None,
+            profile: None,
             now: Millis(1_800_000_000_000),
         },
     )
