@@ -75,8 +75,7 @@ fn builtin(
     };
     let tools = Tools::of_process();
     let programs = Programs {
-        // The sandbox's own /tmp: it is private and gone afterwards.
-        environment: tools.variables(Path::new("/tmp")),
+        environment: tools.shared_variables(),
         readable: tools.readable().to_vec(),
         limits: Limits::default(),
     };

@@ -63,14 +63,20 @@ impl Tools {
     }
 
     /// Variables for a program whose private home is `home`.
-    pub fn variables(&self, home: &Path) -> Vec<(String, String)> {
+    pub(super) fn variables(&self, home: &Path) -> Vec<(String, String)> {
+        let mut variables = self.shared_variables();
+        variables.push(("HOME".to_owned(), home.display().to_string()));
+        let cargo = home.join("cargo").display().to_string();
+        variables.push(("CARGO_HOME".to_owned(), cargo));
+        variables
+    }
+
+    /// Variables for any program in the sandbox, which has a home of its own there.
+    pub fn shared_variables(&self) -> Vec<(String, String)> {
         let mut variables = self.variables.clone();
         let absolute = std::env::split_paths(&self.path).filter(|folder| folder.is_absolute());
         let path = std::env::join_paths(absolute).unwrap_or_default();
         variables.push(("PATH".to_owned(), path.to_string_lossy().into_owned()));
-        variables.push(("HOME".to_owned(), home.display().to_string()));
-        let cargo = home.join("cargo").display().to_string();
-        variables.push(("CARGO_HOME".to_owned(), cargo));
         // There is no network: without this cargo tries, waits and fails in other words.
         variables.push(("CARGO_NET_OFFLINE".to_owned(), "true".to_owned()));
         variables

@@ -353,7 +353,7 @@ fn read<T: DeserializeOwned>(arguments: &Value) -> Result<T, String> {
 }
 
 fn file(path: &str) -> Result<RepoPath, String> {
-    // Break it: take any path; `agent::builtin_tree::no_path_leads_out_of_the_tree`.
+    // A `RepoPath` has no `..` and no `.git`; nothing else is ever opened.
     path.parse()
         .map_err(|error| format!("{error}; paths are relative to the repository's top folder"))
 }

@@ -34,7 +34,7 @@ fn model_at(server: &FakeModel, protocol: Protocol) -> Arc<HttpModel> {
     Arc::new(HttpModel::new(settings, Arc::new(SystemClock)).unwrap())
 }
 
-/// The server is somebody else's: it says what the providers' forms are.
+/// The server was written for other clients, which speak with it too.
 #[tokio::test]
 async fn in_every_protocol_a_file_is_read_mended_and_the_fix_submitted() {
     for protocol in PROTOCOLS {

@@ -1,4 +1,4 @@
-//! A scripted model server of somebody else's making, which speaks all four protocols: `agents/fake_model.py` of the shared data.
+//! A scripted model server in another language, which speaks all four protocols and more: `agents/fake_model.py` of the shared data.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -1,145 +1,115 @@
-//! Our own loop at work: a model that is told what failed calls tools through the gate until the fix is proposed.
+//! Our own loop in a worker: a scripted model server, the session's real gate, the sandbox, and what comes of it.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use caretaker::agent::builtin::{Budget, BuiltinCoder, BuiltinSettings, PATIENCE, Programs};
-use caretaker::agent::model::{HttpModel, Limits as ModelLimits, ModelSettings, Protocol};
+use caretaker::agent::model::{HttpModel, Limits, ModelSettings, Protocol};
 use caretaker::approve::HumanDecision;
 use caretaker::attest::predicate::{GateAnswer, GateStage};
 use caretaker::clock::SystemClock;
 use caretaker::incident::Stage;
-use caretaker::sandbox::{Limits, Mode, Sandbox};
+use caretaker::sandbox::{Mode, Sandbox};
 use caretaker::worker::Tools;
-use serde_json::{Value, json};
+use secrecy::SecretString;
+use serde_json::json;
 
-use super::gated;
+use super::gated::{gated, outcomes};
 use super::sums;
-use super::world::{Setting, World};
 use crate::agent::fake_model::FakeModel;
 
-/// What the model says, step by step, in both tasks.
-fn script() -> Value {
-    let call = |tool: &str, arguments: Value| json!({"tool": tool, "args": arguments});
-    json!([
-        call("read_file", json!({"path": "sums.py"})),
-        call("write_file", json!({"path": "sums.py", "content": "mine"})),
-        call(
-            "submit_diagnosis",
-            json!({
-                "cause": "add subtracts", "files": ["sums.py", "test_more.py"], "confidence": 900,
-                "summary": "sums.add subtracts its second argument.",
-            })
-        ),
-        call(
-            "replace_text",
-            json!({"path": "sums.py", "old": "a - b", "new": "a + b"})
-        ),
-        call(
-            "write_file",
-            json!({"path": "README.md", "content": "Mine.\n"})
-        ),
-        call(
-            "run_command",
-            json!({"argv": ["python3", "-m", "unittest", "-q"]})
-        ),
-        call(
-            "write_file",
-            json!({"path": "test_more.py", "content": sums::NEW_TEST})
-        ),
-        call(
-            "submit_fix",
-            json!({"title": "Add instead of subtracting", "summary": "The sign was wrong."})
-        ),
-    ])
-}
-
-async fn coder(model: &FakeModel) -> BuiltinCoder {
-    let settings = ModelSettings {
-        protocol: Protocol::Openai,
-        name: "fake-model".to_owned(),
-        base: model.base(),
-        key: Some("sk-not-for-anybody".to_owned().into()),
-        limits: ModelLimits::default(),
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_mends_the_sums_through_the_gate() {
+    let tests = json!({"command": ["python3", "-m", "unittest", "discover"]});
+    let script = json!([
+        {"tool": "read_file", "args": {"path": "sums.py"}},
+        {"tool": "submit_diagnosis", "args": {"cause": "add subtracts", "files": ["sums.py", "test_more.py"], "confidence": 900,
+            "summary": "sums.add subtracts its second argument."}},
+        {"status": 529},
+        {"text": "I write elsewhere, too.", "tools": [
+            ["write_file", {"path": "README.md", "content": "Mine."}],
+            ["write_file", {"path": "../home/x", "content": "Mine."}],
+            ["replace_text", {"path": ".git/config", "old": "a", "new": "b"}],
+            ["call_home", {"text": "x"}]]},
+        {"tools": [["run_command", tests], ["write_file", {"path": "test_more.py", "content": sums::NEW_TEST}]]},
+        // With the defect still there the session may not end.
+        {"tool": "submit_fix", "args": {"title": "Add", "summary": "Done."}},
+        {"tools": [["replace_text", {"path": "sums.py", "old": "a - b", "new": "a + b"}], ["run_command", tests]]},
+        {"tool": "submit_fix", "args": {"title": "Add instead of subtracting", "summary": "The sign was wrong."}},
+    ]);
+    let Some(server) = FakeModel::start(&script) else {
+        return;
     };
+    let model = ModelSettings {
+        protocol: Protocol::Anthropic,
+        name: "fake-model".to_owned(),
+        base: server.base(),
+        key: Some(SecretString::from("sk-key")),
+        limits: Limits::default(),
+    };
+    let model = HttpModel::new(model, Arc::new(SystemClock)).unwrap();
     let tools = Tools::of_process();
-    let settings_of_loop = BuiltinSettings {
+    let settings = BuiltinSettings {
         budget: Budget {
             requests: 20,
-            tool_calls: 20,
-            tokens: 1_000_000,
-            wall: Duration::from_mins(2),
+            tool_calls: 30,
+            tokens: 100_000,
+            wall: Duration::from_mins(5),
         },
         patience: PATIENCE,
         programs: Programs {
-            environment: tools.variables(Path::new("/tmp")),
+            environment: tools.shared_variables(),
             readable: tools.readable().to_vec(),
-            limits: Limits::default(),
+            limits: caretaker::sandbox::Limits::default(),
         },
     };
-    let launcher = env!("CARGO_BIN_EXE_caretaker").into();
+    let launcher = PathBuf::from(env!("CARGO_BIN_EXE_caretaker"));
     let sandbox = Sandbox::detect(Mode::Auto, launcher).await.unwrap();
-    BuiltinCoder::new(
-        Arc::new(HttpModel::new(settings, Arc::new(SystemClock)).unwrap()),
-        Arc::new(sandbox),
-        settings_of_loop,
-        || 0,
-    )
-}
+    let coder = BuiltinCoder::new(Arc::new(model), Arc::new(sandbox), settings, || 0);
+    let world = gated(Arc::new(coder)).await;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_model_mends_the_sums_and_every_call_is_on_record() {
-    let Some(model) = FakeModel::start(&script()) else {
-        return;
-    };
-    let mut world = World::new(Setting {
-        coder: Some(Arc::new(coder(&model).await)),
-        ..Setting::sums()
-    })
-    .await;
-    let events = Arc::clone(&world.engine.events);
-    world.engine.gate = Some(Arc::new(gated::gate(&world, events)));
-    assert_eq!(
-        world.settle().await,
-        Stage::AwaitingApproval,
-        "{:#?}",
-        world.snapshot().await.escalation()
-    );
+    assert_eq!(world.settle().await, Stage::AwaitingApproval);
     let snapshot = world.snapshot().await;
-    let diagnosis = snapshot.diagnosis().unwrap();
-    let diagnosed = diagnosis.session.clone().unwrap();
-    assert_eq!(diagnosis.agent, "builtin");
-    assert_eq!(
-        (diagnosed.calls, diagnosed.refused, diagnosed.requests),
-        (3, 1, 3)
-    );
+    let diagnosed = snapshot.diagnosis().unwrap().session.clone().unwrap();
+    assert_eq!((diagnosed.calls, diagnosed.refused), (2, 0));
+    assert_eq!((diagnosed.requests, diagnosed.input_tokens), (2, 200));
     let session = snapshot.fix().unwrap().session.clone().unwrap();
-    assert_eq!(
-        (session.calls, session.refused, session.requests),
-        (5, 1, 5)
+    assert_eq!((session.calls, session.refused), (10, 4));
+    assert_eq!((session.requests, session.input_tokens), (6, 500));
+    assert!(!session.advisory);
+    let found: Vec<_> = outcomes(&world, &session)
+        .await
+        .into_iter()
+        .map(|(tool, answer, stage)| {
+            let refused = (answer == GateAnswer::Deny).then_some(stage);
+            (tool, refused)
+        })
+        .collect();
+    let expected = [
+        ("write_file", Some(GateStage::CapabilityToken)),
+        ("write_file", Some(GateStage::SelfProtection)),
+        ("replace_text", Some(GateStage::SelfProtection)),
+        ("call_home", Some(GateStage::CapabilityToken)),
+        ("run_command", None),
+        ("write_file", None),
+        ("submit_fix", None),
+        ("replace_text", None),
+        ("run_command", None),
+        ("submit_fix", None),
+    ]
+    .map(|(tool, refused)| (tool.to_owned(), refused));
+    assert_eq!(found, expected);
+    // What the model was told, in its own requests: the tests ran in the sandbox, were red, and then green.
+    let requests = server.requests();
+    let told = |number: usize| requests[number]["body"]["messages"].to_string();
+    assert!(told(5).contains("exit code 1"), "{}", told(5));
+    assert!(told(6).contains("the task cannot end yet"), "{}", told(6));
+    assert!(told(7).contains("exit code 0"), "{}", told(7));
+    assert!(
+        !told(7).contains("AssertionError: 0 != 2"),
+        "a line of the log"
     );
-    assert!(session.input_tokens > 0);
-    let on_record = gated::outcomes(&world, &session).await;
-    let tools: Vec<&str> = on_record.iter().map(|(tool, _, _)| tool.as_str()).collect();
-    assert_eq!(
-        tools,
-        [
-            "replace_text",
-            "write_file",
-            "run_command",
-            "write_file",
-            "submit_fix"
-        ]
-    );
-    assert_eq!(on_record[1].1, GateAnswer::Deny);
-    assert_eq!(on_record[1].2, GateStage::CapabilityToken);
-
-    // The model was told why, and no log text and no key of ours ever reached it.
-    let requests = model.requests();
-    let told = requests.last().unwrap()["body"].to_string();
-    assert!(told.contains("capability token (constraints)"), "{told}");
-    assert!(!told.contains("AssertionError: 0 != 2"));
     world.answer(HumanDecision::Approve).await;
     assert_eq!(world.settle().await, Stage::Resolved);
     assert_eq!(world.verify().await.verdict.name(), "valid");

@@ -207,8 +207,13 @@ fn impersonate(session: &AgentSession) {
 
 /// A world whose worker has a gate.
 async fn world(manner: Manner) -> World {
+    gated(tooled(manner)).await
+}
+
+/// The same with any coder.
+pub(super) async fn gated(coder: Arc<dyn Coder>) -> World {
     let mut world = World::new(Setting {
-        coder: Some(tooled(manner)),
+        coder: Some(coder),
         ..Setting::sums()
     })
     .await;
