@@ -106,10 +106,7 @@ async fn a_model_mends_the_sums_through_the_gate() {
     assert!(told(5).contains("exit code 1"), "{}", told(5));
     assert!(told(6).contains("the task cannot end yet"), "{}", told(6));
     assert!(told(7).contains("exit code 0"), "{}", told(7));
-    assert!(
-        !told(7).contains("AssertionError: 0 != 2"),
-        "a line of the log"
-    );
+    assert!(!told(0).contains("AssertionError"), "a line of the log");
     world.answer(HumanDecision::Approve).await;
     assert_eq!(world.settle().await, Stage::Resolved);
     assert_eq!(world.verify().await.verdict.name(), "valid");
