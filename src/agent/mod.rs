@@ -4,6 +4,7 @@
 //! it works in a scratch tree inside the sandbox.
 
 pub mod builtin;
+pub mod client;
 mod command;
 mod extraction;
 pub mod model;

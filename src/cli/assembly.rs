@@ -6,12 +6,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 
+use super::coders;
 use super::connectors::GithubConnectors;
 use super::hosting::Hosting;
 use super::installation::Installation;
-use crate::agent::builtin::{self, BuiltinCoder, BuiltinSettings, Programs};
-use crate::agent::model::{self, HttpModel, ModelSettings, Protocol};
-use crate::agent::{Coder, CommandCoder, ScriptedCoder};
 use crate::anchor::Anchor;
 use crate::anchor::timestamp::{self, Roots, Timestamp};
 use crate::anchor::witness::{self, Witness};
@@ -20,7 +18,7 @@ use crate::attest::TrustHistory;
 use crate::audit_stream::{self, AuditStream};
 use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::{Adapter, Configuration, Environment, ModelProvider, Notifier, SandboxMode};
+use crate::config::{Configuration, Notifier, SandboxMode};
 use crate::events::EventSink;
 use crate::hook::HookKey;
 use crate::id::OrganisationId;
@@ -79,10 +77,7 @@ pub(super) async fn engine(
     hosting: Hosting,
     public_url: String,
 ) -> anyhow::Result<Engine> {
-    let Installation {
-        configuration,
-        environment,
-    } = installation;
+    let configuration = &installation.configuration;
     let launcher = std::env::current_exe().context("finding caretaker's own program file")?;
     let mode = match configuration.sandbox.mode {
         SandboxMode::Auto => Mode::Auto,
@@ -92,15 +87,14 @@ pub(super) async fn engine(
     };
     let sandbox = Arc::new(Sandbox::detect(mode, launcher.clone()).await?);
     let connectors = GithubConnectors::new(hosting, &store, &keys);
-    let tools = Tools::of_process();
     Ok(Engine {
-        coder: coder(configuration, environment, &sandbox, &tools)?,
+        coder: coders::coder(installation, &sandbox)?,
         connectors: Arc::new(connectors),
         notifiers: notifiers(configuration)?,
         sandbox,
         store,
         keys,
-        tools,
+        tools: Tools::of_process(),
         time: Time::Database,
         random: system_randomness,
         settings: Settings {
@@ -207,90 +201,6 @@ pub(super) fn webhooks(installation: &Installation) -> anyhow::Result<Option<Arc
     let secret = source.resolve("webhooks", WEBHOOK_SECRET, &installation.environment)?;
     let key = HookKey::new(secret.expose_secret().as_bytes())?;
     Ok(Some(Arc::new(Webhooks::new(key, github.host()))))
-}
-
-fn coder(
-    configuration: &Configuration,
-    environment: &Environment,
-    sandbox: &Arc<Sandbox>,
-    tools: &Tools,
-) -> anyhow::Result<Option<Arc<dyn Coder>>> {
-    let agent = &configuration.agent;
-    Ok(match agent.adapter {
-        None => None,
-        Some(Adapter::Scripted) => Some(Arc::new(ScriptedCoder::for_demo()?)),
-        Some(Adapter::Command) => {
-            let file = configuration.file.as_deref();
-            let folder = file
-                .and_then(std::path::Path::parent)
-                .unwrap_or(&configuration.home);
-            let sandbox = Arc::clone(sandbox);
-            let coder = CommandCoder::new(&agent.command, folder, sandbox, Limits::default())?;
-            Some(Arc::new(coder))
-        }
-        Some(Adapter::Builtin) => {
-            let coder = builtin_coder(configuration, environment, Arc::clone(sandbox), tools)?;
-            Some(Arc::new(coder))
-        }
-        Some(
-            Adapter::Claude
-            | Adapter::Codex
-            | Adapter::Gemini
-            | Adapter::Qwen
-            | Adapter::Copilot
-            | Adapter::Opencode
-            | Adapter::Goose,
-        ) => anyhow::bail!("this adapter is not built yet"),
-    })
-}
-
-/// Our own loop over the configured model.
-fn builtin_coder(
-    configuration: &Configuration,
-    environment: &Environment,
-    sandbox: Arc<Sandbox>,
-    tools: &Tools,
-) -> anyhow::Result<BuiltinCoder> {
-    let agent = &configuration.agent;
-    let model = agent.model.as_ref().context("agent.model is missing")?;
-    let resolve = |source: &crate::config::SecretSource| {
-        source.resolve("the model", "agent.model.api_key", environment)
-    };
-    let settings = ModelSettings {
-        protocol: match model.provider {
-            ModelProvider::Anthropic => Protocol::Anthropic,
-            ModelProvider::Openai => Protocol::Openai,
-            ModelProvider::Gemini => Protocol::Gemini,
-            ModelProvider::Ollama => Protocol::Ollama,
-        },
-        name: model.name.clone(),
-        base: model.base_url.url().clone(),
-        key: model.api_key.as_ref().map(resolve).transpose()?,
-        limits: model::Limits::default(),
-    };
-    let model = HttpModel::new(settings, Arc::new(SystemClock))?;
-    let settings = BuiltinSettings {
-        budget: builtin::Budget {
-            requests: agent.budget.requests.into(),
-            tool_calls: agent.budget.tool_calls.into(),
-            tokens: agent.budget.tokens,
-            wall: Duration::from_secs(agent.budget.wall_seconds.into()),
-        },
-        patience: builtin::PATIENCE,
-        programs: Programs {
-            environment: tools.shared_variables(),
-            readable: tools.readable().to_vec(),
-            limits: Limits::default(),
-        },
-    };
-    // Only pauses are told from it; without randomness the longest is taken.
-    let random = || getrandom::u64().unwrap_or(u64::MAX);
-    Ok(BuiltinCoder::new(
-        Arc::new(model),
-        sandbox,
-        settings,
-        random,
-    ))
 }
 
 fn notifiers(configuration: &Configuration) -> anyhow::Result<Notifiers> {

@@ -9,6 +9,7 @@ mod assembly;
 mod audit;
 mod calls;
 mod change;
+mod coders;
 mod connectors;
 mod demo;
 mod doctor;

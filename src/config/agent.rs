@@ -142,6 +142,8 @@ pub struct Agent {
     pub model: Option<Model>,
     /// What one task may use.
     pub budget: Budget,
+    /// The permission profile of its sessions (`approvals.profiles.NAME`).
+    pub profile: Option<String>,
 }
 
 impl Agent {
@@ -177,6 +179,7 @@ impl Agent {
             adapter: section.adapter,
             model,
             budget: section.budget,
+            profile: section.profile,
             ..Self::default()
         };
         for argument in section.command {

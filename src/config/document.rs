@@ -177,6 +177,7 @@ pub(super) struct AgentSection {
     pub(super) command: Vec<String>,
     pub(super) model: ModelSection,
     pub(super) budget: Budget,
+    pub(super) profile: Option<String>,
 }
 
 /// How untrusted programs are confined.
@@ -312,6 +313,15 @@ pub enum Notifier {
 
 /// What single values cannot tell.
 pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
+    if let Some(profile) = &document.agent.profile
+        && !document.approvals.profiles.contains_key(profile)
+    {
+        return Err((
+            "agent.profile",
+            "there is no such profile under approvals.profiles; every call would be refused"
+                .to_owned(),
+        ));
+    }
     // Break it: answer `Ok(())` at once; whoever finds the port can then open pages whose only guard is the link
     // (`config::keys_that_contradict_each_other_are_refused`).
     if !document.server.listen.is_loopback() && document.identity.require == IdentityMethod::Link {

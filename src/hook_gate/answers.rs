@@ -32,6 +32,8 @@ pub struct ConfiguredAnswers {
     pub events: Arc<dyn EventSink>,
     /// What the time is for sessions of the worker's own.
     pub clock: Arc<dyn Clock>,
+    /// The permission profile of sessions of the worker's own (`agent.profile`).
+    pub profile: Option<String>,
     /// Our own binary.
     pub launcher: PathBuf,
     /// How long the producers of one end of a turn may take.

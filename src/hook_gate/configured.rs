@@ -103,11 +103,11 @@ pub struct SessionStages<'a> {
 }
 
 impl SessionStages<'_> {
-    fn profiled(&self, call: &Call) -> Profiled {
+    fn profiled(&self, call: &Call, profile: Option<&str>) -> Profiled {
         let configured = self.configured;
         profile::check(
             &configured.profiles,
-            None,
+            profile,
             &call.tool,
             configured.settings.interactive,
         )
@@ -120,8 +120,8 @@ impl SessionStages<'_> {
 }
 
 impl Stages for SessionStages<'_> {
-    fn permission_profile(&self, call: &Call) -> Check {
-        match self.profiled(call) {
+    fn permission_profile(&self, call: &Call, profile: Option<&str>) -> Check {
+        match self.profiled(call, profile) {
             Profiled::Passes => Check::Passed,
             Profiled::Asks => Check::Asks(format!(
                 "the permission profile asks a person about {}",

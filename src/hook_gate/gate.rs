@@ -62,8 +62,8 @@ impl Stages for WithToken<'_> {
         }
     }
 
-    fn permission_profile(&self, call: &Call) -> Check {
-        self.others.permission_profile(call)
+    fn permission_profile(&self, call: &Call, profile: Option<&str>) -> Check {
+        self.others.permission_profile(call, profile)
     }
 
     fn deny_prompts(&self, call: &Call) -> Check {
@@ -248,6 +248,7 @@ impl<'a> HookGate<'a> {
         let gated = Session {
             policy: session.policy.clone(),
             sandboxed: session.sandboxed,
+            profile: session.profile.clone(),
         };
         let stages = WithToken {
             checked,

@@ -9,6 +9,7 @@
 
 mod answers;
 mod changes;
+mod client;
 mod completion;
 mod configured;
 mod evidence;
@@ -27,6 +28,7 @@ mod surroundings;
 mod tokens;
 
 pub use answers::{ConfiguredAnswers, SessionAnswers};
+pub use client::CoderHooks;
 pub use completion::{
     COMPLETION, COMPLETION_REFUSED, Evidence, Run, RunPlace, StopCount, read_evidence,
     run_and_seal, stop_count,

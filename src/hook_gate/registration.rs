@@ -41,6 +41,8 @@ pub struct NewSession<'a> {
     pub blocks: u32,
     /// What it may use; without tokens the policy alone says.
     pub tokens: Option<&'a SessionTokens>,
+    /// Its permission profile (`approvals.profiles.NAME`); without one the default profile counts.
+    pub profile: Option<&'a str>,
     /// Now.
     pub now: Millis,
 }
@@ -83,6 +85,8 @@ pub(super) struct Document {
     pub(super) blocks: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tokens_sha256: Option<Sha256Digest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) profile: Option<String>,
     pub(super) registered_at: Millis,
 }
 
@@ -109,6 +113,8 @@ pub struct Registered {
     pub blocks: u32,
     /// What it may use; without tokens the policy alone says.
     pub tokens: Option<SessionTokens>,
+    /// Its permission profile; without one the default profile counts.
+    pub profile: Option<String>,
     /// Whether a worktree's own policy file gates it.
     pub compatible: bool,
 }
@@ -165,6 +171,7 @@ pub fn register(home: &Home, new: &NewSession<'_>) -> Result<Registered, Registr
         folds: folds(&worktree),
         blocks: new.blocks.max(1),
         tokens_sha256: new.tokens.map(SessionTokens::digest),
+        profile: new.profile.map(str::to_owned),
         registered_at: new.now,
     };
     private_folder(&folder)?;
@@ -260,6 +267,7 @@ fn registered(
         folds: document.folds,
         blocks: document.blocks,
         tokens,
+        profile: document.profile,
         compatible: false,
     }
 }
@@ -315,6 +323,7 @@ pub fn look_up_compatible(home: &Home, session: &SessionId, worktree: &Path) -> 
             posture: Posture::Closed,
             blocks: BLOCKS,
             tokens: None,
+            profile: None,
             compatible: true,
         })),
         Err(error) => Found::PolicyUnreadable(Posture::Closed, error.to_string()),

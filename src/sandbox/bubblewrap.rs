@@ -87,6 +87,11 @@ pub(super) fn arguments(
             Access::Read => line.mount("--ro-bind", &grant.path, &grant.path),
             Access::Write => line.mount("--bind", &grant.path, &grant.path),
             Access::List => line.push("--dir", &grant.path),
+            Access::HideFolder => {
+                line.push("--tmpfs", &grant.path);
+                line.push("--remount-ro", &grant.path);
+            }
+            Access::HideFile => line.mount("--ro-bind", scratch.file("nothing"), &grant.path),
             Access::Device => {}
         }
     }

@@ -19,6 +19,9 @@ pub struct Command {
     /// Absolute files and directories it may read and execute beside the system's own (toolchains, command files).
     /// One that lies inside a writable directory makes that part read-only, which only bubblewrap can do.
     pub readable: Vec<PathBuf>,
+    /// Absolute files and directories beneath those that are to seem empty: a directory holds nothing, a file an empty JSON object.
+    /// What is not there need not be hidden. Only bubblewrap can do this.
+    pub hidden: Vec<PathBuf>,
     /// The whole environment, except for the defaults `PATH`, `HOME`, `TMPDIR` and `LANG` where these are not given.
     pub environment: Vec<(String, String)>,
     /// What the program reads from its standard input.
@@ -78,6 +81,7 @@ impl Command {
             writable: vec![directory.clone()],
             directory,
             readable: Vec::new(),
+            hidden: Vec::new(),
             environment: Vec::new(),
             stdin: Vec::new(),
             private_loopback: false,

@@ -1,6 +1,6 @@
 //! The sandbox as the rest of caretaker holds it: chosen once, proved to work, then run as often as needed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::wire::{Boundary, Sockets};
@@ -72,6 +72,16 @@ impl Sandbox {
     /// Whether anything confines the program; `false` only for [`Mode::None`].
     pub fn confines(&self) -> bool {
         self.boundary != Boundary::Nothing
+    }
+
+    /// Whether it can give a program a loopback interface of its own ([`Command::private_loopback`]).
+    pub fn gives_loopback(&self) -> bool {
+        matches!(self.boundary, Boundary::Bubblewrap { .. })
+    }
+
+    /// Our own binary.
+    pub fn launcher(&self) -> &Path {
+        &self.launcher
     }
 
     async fn with_bubblewrap(mut self) -> Result<Self, SandboxError> {

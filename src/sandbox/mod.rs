@@ -12,6 +12,7 @@
 //! bubblewrap does not work, Landlock and seccomp alone confine the program; what that cannot do is said at
 //! [`Mode::Landlock`].
 
+pub mod bridge;
 mod bubblewrap;
 mod command;
 mod confine;

@@ -111,6 +111,7 @@ pub(super) fn grants(
         }
         grants.extend(without_credentials(path, &real)?);
     }
+    grants.extend(hidden(command, layered)?);
     stay_inside(&grants)?;
     if !grants
         .iter()
@@ -124,6 +125,49 @@ pub(super) fn grants(
         ));
     }
     grants.sort_by_key(|grant| grant.path.components().count());
+    Ok(grants)
+}
+
+/// What is to seem empty, as far as it is there.
+fn hidden(command: &Command, layered: bool) -> Result<Vec<Grant>, SandboxError> {
+    let mut grants = Vec::new();
+    for path in &command.hidden {
+        let Ok(kind) = fs::symlink_metadata(path) else {
+            continue;
+        };
+        if !layered {
+            return Err(bad(
+                path,
+                "Landlock alone cannot hide it; install bubblewrap",
+            ));
+        }
+        // A link, here or above, would let whoever wrote the tree choose what is hidden.
+        let straight = command
+            .writable
+            .iter()
+            .chain(&command.readable)
+            .filter(|shown| *shown != path)
+            .filter_map(|shown| Some((shown, path.strip_prefix(shown).ok()?)))
+            .any(|(shown, rest)| {
+                let real = fs::canonicalize(path).ok();
+                real.is_some() && real == fs::canonicalize(shown).ok().map(|shown| shown.join(rest))
+            });
+        // Break it: leave this out; `sandbox::paths::what_is_hidden_is_no_link` fails.
+        if !straight {
+            return Err(bad(
+                path,
+                "it is to be hidden, but it is a link or lies beneath no directory of the command",
+            ));
+        }
+        grants.push(Grant::new(
+            path,
+            if kind.is_dir() {
+                Access::HideFolder
+            } else {
+                Access::HideFile
+            },
+        ));
+    }
     Ok(grants)
 }
 

@@ -177,6 +177,7 @@ fn system(place: Place) -> Vec<Grant> {
 fn rights(access: Access, directory: bool) -> BitFlags<AccessFs> {
     let wanted = match access {
         Access::List => AccessFs::ReadDir.into(),
+        Access::HideFolder | Access::HideFile => AccessFs::ReadFile | AccessFs::ReadDir,
         Access::Read if directory => AccessFs::from_read(NEWEST),
         // A file that is named by itself may be a socket to talk to.
         Access::Read => AccessFs::from_read(NEWEST) | AccessFs::ResolveUnix,

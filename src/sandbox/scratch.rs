@@ -51,10 +51,11 @@ impl Scratch {
             scratch.file("nsswitch.conf"),
             "passwd: files\ngroup: files\nhosts: files\n",
         )?;
+        fs::write(scratch.file("nothing"), "{}\n")?;
         Ok(scratch)
     }
 
-    /// One of the small system files by its name in `/etc`.
+    /// One of the small system files by its name in `/etc`, or `nothing`, which stands for a file that is hidden.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

@@ -36,6 +36,10 @@ pub(super) enum Access {
     Read,
     /// Everything but creating devices.
     Write,
+    /// A directory that seems empty.
+    HideFolder,
+    /// A file that seems to hold nothing.
+    HideFile,
     /// Read and write a device that exists.
     Device,
 }

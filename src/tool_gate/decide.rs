@@ -26,6 +26,8 @@ pub struct Session {
     pub policy: Policy,
     /// Whether it runs in the sandbox, whose writable set is the real limit. Elsewhere what cannot be classified is refused.
     pub sandboxed: bool,
+    /// Its permission profile, where it has another than the default one.
+    pub profile: Option<String>,
 }
 
 /// What the gate answers.
@@ -144,13 +146,15 @@ pub fn decide(
     let mut profile_asks = None;
     first
         .or_else(|| asks((GateStage::CapabilityToken, stages.capability_token(call))))
-        .or_else(|| match stages.permission_profile(call) {
-            Check::Asks(reason) if stages.interactive() => {
-                profile_asks = Some(reason);
-                None
-            }
-            check => asks((GateStage::PermissionProfile, check)),
-        })
+        .or_else(
+            || match stages.permission_profile(call, session.profile.as_deref()) {
+                Check::Asks(reason) if stages.interactive() => {
+                    profile_asks = Some(reason);
+                    None
+                }
+                check => asks((GateStage::PermissionProfile, check)),
+            },
+        )
         .or_else(|| if enforced { own.paths() } else { None })
         .or_else(|| if enforced { own.shell() } else { None })
         .or_else(|| asks((GateStage::DenyPrompts, stages.deny_prompts(call))))

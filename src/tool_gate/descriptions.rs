@@ -12,7 +12,7 @@ const TABLE: &[Row] = &[
     ("Reads the contents of several files.", &["read_many_files"]),
     ("Lists the files in a folder.", &["LS", "list_dir", "list_directory", "list", "list_files", "developer__tree"]),
     ("Finds files whose names match a pattern.", &["Glob"]),
-    ("Searches the contents of files for a text or pattern.", &["Grep", "grep_files", "search_file_content", "grep_search", "search", "search_text", "codesearch"]),
+    ("Searches the contents of files for a text or pattern.", &["Grep", "grep_files", "search_file_content", "grep_search", "search_text", "codesearch"]),
     ("Analyses the structure of source files.", &["developer__analyze"]),
     ("Writes a whole file, replacing what was there.", &["Write", "write_file", "create", "developer__write"]),
     ("Replaces a part of a file with another text.", &[
@@ -24,7 +24,6 @@ const TABLE: &[Row] = &[
     ("Runs a shell command.", &[
         "Bash", "shell", "shell_command", "local_shell", "exec_command", "run_shell_command", "run_command", "developer__shell",
     ]),
-    ("Runs the tests of the project.", &["run_tests"]),
     ("Reads the output of a command that runs in the background.", &["BashOutput", "read_bash", "list_bash"]),
     ("Stops a command that runs in the background.", &["KillShell", "KillBash", "stop_bash"]),
     ("Fetches a page from the web.", &["WebFetch", "web_fetch"]),

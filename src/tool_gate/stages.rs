@@ -49,8 +49,8 @@ pub trait Stages {
         Check::Passed
     }
 
-    /// The permission profile; one that is closed refuses what it does not name.
-    fn permission_profile(&self, _call: &Call) -> Check {
+    /// The permission profile of this name, or the default one; one that is closed refuses what it does not name.
+    fn permission_profile(&self, _call: &Call, _profile: Option<&str>) -> Check {
         Check::Passed
     }
 

@@ -137,6 +137,7 @@ fn open(
             posture: Posture::Closed,
             blocks: BLOCKS,
             tokens: Some(&minted),
+            profile: gate.profile.as_deref(),
             now: gate.clock.now(),
         },
     )

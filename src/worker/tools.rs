@@ -77,6 +77,9 @@ impl Tools {
         let absolute = std::env::split_paths(&self.path).filter(|folder| folder.is_absolute());
         let path = std::env::join_paths(absolute).unwrap_or_default();
         variables.push(("PATH".to_owned(), path.to_string_lossy().into_owned()));
+        // Python takes a compiled file for current when its source has the same second and length: an edit right after a run was not
+        // seen by the next run (`worker::builtin`, three of ten times).
+        variables.push(("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()));
         // There is no network: without this cargo tries, waits and fails in other words.
         variables.push(("CARGO_NET_OFFLINE".to_owned(), "true".to_owned()));
         variables

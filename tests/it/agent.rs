@@ -4,6 +4,7 @@ mod builtin;
 mod builtin_budget;
 mod builtin_scene;
 mod builtin_tree;
+mod client;
 mod command;
 mod demo;
 pub(crate) mod fake_model;

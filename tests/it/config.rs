@@ -443,6 +443,10 @@ fn an_agent_without_its_model_or_with_an_empty_budget_is_refused() {
             "agent.command: a program is named, but the adapter runs none",
         ),
         (
+            "{profile: careful}".to_owned(),
+            "agent.profile: there is no such profile",
+        ),
+        (
             "{budget: {tokens: 0}}".to_owned(),
             "agent.budget: each limit is at least 1",
         ),

@@ -3,6 +3,7 @@
 //! Most stories are told twice, once for each boundary, because where bubblewrap is missing Landlock must hold alone.
 
 mod boundary;
+mod bridge;
 mod lifetime;
 mod limits;
 mod paths;

@@ -130,6 +130,7 @@ fn session(allowlist: &[&str], sandboxed: bool) -> Session {
     Session {
         policy: policy(allowlist),
         sandboxed,
+        profile: None,
     }
 }
 

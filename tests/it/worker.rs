@@ -9,6 +9,7 @@ mod fix;
 mod flake;
 mod gated;
 mod memory;
+mod peers;
 mod retention;
 mod shared;
 pub(crate) mod sums;

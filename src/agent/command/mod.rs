@@ -156,7 +156,7 @@ fn unusable(task: &'static str, reason: String) -> CoderError {
     }
 }
 
-fn in_words(status: Status, limits: &Limits) -> String {
+pub(super) fn in_words(status: Status, limits: &Limits) -> String {
     match status {
         Status::Exited(code) => format!("exit code {code}"),
         Status::Signalled(signal) => format!("signal {signal}"),
@@ -170,7 +170,7 @@ fn in_words(status: Status, limits: &Limits) -> String {
 }
 
 /// The last words of standard error that fit, printable.
-fn end_of_stderr(outcome: &Outcome) -> String {
+pub(super) fn end_of_stderr(outcome: &Outcome) -> String {
     let text = outcome.stderr.text();
     let mut shown: Vec<char> = Vec::new();
     let mut bytes = 0;

@@ -30,6 +30,9 @@ pub(in crate::cli) struct RegisterArguments {
     /// The session runs in a sandbox that keeps it in its worktree: what cannot be classified is then allowed.
     #[arg(long)]
     sandboxed: bool,
+    /// The session's permission profile, one of approvals.profiles; without it the one called default counts.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
     /// How often the end of a turn is refused before it may end without its evidence.
     #[arg(long, value_name = "N", default_value_t = BLOCKS)]
     blocks: u32,
@@ -48,6 +51,19 @@ pub(super) fn run(arguments: &RegisterArguments, config: Option<&Path>) -> anyho
         .read_to_end(&mut policy)
         .with_context(reading)?;
     let configuration = Installation::load(config)?.configuration;
+    if let Some(profile) = &arguments.profile {
+        let known = &configuration.approvals.profiles;
+        // The gate would refuse every call of such a session; whoever mistyped should hear it now.
+        anyhow::ensure!(
+            known.contains_key(profile),
+            "registering the session: the profile {profile:?} is not in approvals.profiles; there are {}",
+            if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.keys().cloned().collect::<Vec<_>>().join(", ")
+            }
+        );
+    }
     let home = Home::new(&configuration.home);
     let registered = register(
         &home,
@@ -60,6 +76,7 @@ pub(super) fn run(arguments: &RegisterArguments, config: Option<&Path>) -> anyho
             posture: configuration.failure_posture,
             blocks: arguments.blocks,
             tokens: None,
+            profile: arguments.profile.as_deref(),
             now: SystemClock.now(),
         },
     )?;

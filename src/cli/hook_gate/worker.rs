@@ -39,6 +39,7 @@ pub(in crate::cli) fn answers(
         runtime,
         events,
         clock: Arc::new(SystemClock),
+        profile: configuration.agent.profile.clone(),
         launcher: std::env::current_exe()?,
         within: Duration::from_secs(configuration.approvals.timeout_seconds.into()),
     })

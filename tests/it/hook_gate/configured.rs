@@ -53,6 +53,44 @@ fn a_profile_refuses_whether_approvals_are_on_or_not() {
     assert!(reason.contains("nobody is asked"), "{reason}");
 }
 
+#[test]
+fn a_session_has_the_profile_that_it_was_registered_with() {
+    let desk = configured(
+        "approvals: {profiles: {default: {default: allow}, reader: {default: deny, tools: {Read: allow}}}}\n",
+    );
+    write(&desk).allowed();
+    let other = desk.register("S9", &super::policy(), &["--profile", "reader"]);
+    other.allowed_to_register();
+    let ask = |tool: &str| {
+        let event = json!({"tool_name": tool, "tool_input": {"file_path": "src/a"}}).to_string();
+        let words = [
+            "hook-gate",
+            "check",
+            "--session",
+            "S9",
+            "--event",
+            "PreToolUse",
+        ];
+        desk.run(&words, event.as_bytes())
+    };
+    ask("Read").allowed();
+    let reason = ask("Write").blocked();
+    assert!(
+        reason.contains("the permission profile refuses Write"),
+        "{reason}"
+    );
+    let unknown = desk.register("S10", &super::policy(), &["--profile", "raeder"]);
+    assert_ne!(unknown.code, 0);
+    assert!(
+        unknown.stderr.contains("there are default, reader"),
+        "{unknown:?}"
+    );
+    // A profile that was taken away later refuses everything.
+    std::fs::write(desk.home().join("caretaker.yaml"), "{}\n").unwrap();
+    let reason = ask("Read").blocked();
+    assert!(reason.contains("is not in approvals.profiles"), "{reason}");
+}
+
 /// Also where the policy enforces nothing, and nobody is there.
 #[test]
 fn what_is_never_done_is_refused() {

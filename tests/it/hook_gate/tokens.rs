@@ -60,6 +60,7 @@ fn opened(home: &Home, session: &str, worktree: &Path, tokens: &SessionTokens) {
         posture: Posture::Closed,
         blocks: BLOCKS,
         tokens: Some(tokens),
+        profile: None,
         now: NOW,
     };
     register(home, &new).unwrap();
@@ -300,6 +301,7 @@ async fn a_score_is_in_the_receipt_as_a_whole_number() {
         runtime,
         events: stream,
         clock,
+        profile: None,
         launcher: PathBuf::from(super::program()),
         within: Duration::from_mins(1),
     };

@@ -125,3 +125,52 @@ async fn a_part_of_the_tree_can_be_read_only_with_bubblewrap() {
     assert!(tree.path().join("a").exists() && !tree.path().join(".git/config").exists());
     assert!(refused(run(Mode::Landlock, &command).await).contains("install bubblewrap"));
 }
+
+#[tokio::test]
+async fn what_is_hidden_seems_empty_and_is_as_it_was_outside() {
+    let tree = place();
+    let path = |name: &str| tree.path().join(name);
+    std::fs::create_dir_all(path(".client/deep")).unwrap();
+    std::fs::write(path(".client/deep/settings"), "secret").unwrap();
+    std::fs::write(path("client.json"), "secret").unwrap();
+    let look = "cat .client/deep/settings client.json; ls -A .client; echo x > .client/new; echo x > client.json; rm client.json; \
+                mv .client elsewhere; echo y > beside";
+    let mut command = script(look, tree.path());
+    command.hidden = vec![path(".client"), path("client.json"), path("absent")];
+    let outcome = run(Mode::Bubblewrap, &command).await.unwrap();
+    assert_eq!(outcome.stdout.text(), "{}\n", "{outcome:?}");
+    let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+    assert_eq!(
+        (
+            read(".client/deep/settings"),
+            read("client.json"),
+            read("beside")
+        ),
+        ("secret".to_owned(), "secret".to_owned(), "y\n".to_owned())
+    );
+    assert!(!path("absent").exists() && !path(".client/new").exists());
+    // Landlock alone cannot.
+    refused(run(Mode::Landlock, &command).await);
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_no_link() {
+    let tree = place();
+    let path = |name: &str| tree.path().join(name);
+    std::fs::create_dir_all(path("src/hooks")).unwrap();
+    std::os::unix::fs::symlink("src", path(".client")).unwrap();
+    std::os::unix::fs::symlink("/usr", path(".usr")).unwrap();
+    std::os::unix::fs::symlink("nowhere", path(".dangling")).unwrap();
+    for hidden in [
+        path(".client"),
+        path(".client/hooks"),
+        path(".usr"),
+        path(".dangling"),
+        "/usr/bin".into(),
+        tree.path().into(),
+    ] {
+        let mut command = script("true", tree.path());
+        command.hidden = vec![hidden];
+        refused(run(Mode::Bubblewrap, &command).await);
+    }
+}

@@ -46,7 +46,7 @@ impl Stages for Others {
     fn capability_token(&self, _: &Call) -> Check {
         self.check("token")
     }
-    fn permission_profile(&self, _: &Call) -> Check {
+    fn permission_profile(&self, _: &Call, _: Option<&str>) -> Check {
         self.check("profile")
     }
     fn deny_prompts(&self, _: &Call) -> Check {
@@ -204,6 +204,7 @@ fn a_pass_through_policy_leaves_the_others_checks_on() {
     let session = caretaker::tool_gate::Session {
         policy,
         sandboxed: false,
+        profile: None,
     };
     let others = Others {
         refuses: &["profile"],

@@ -191,6 +191,7 @@ fn a_policy_that_enforces_nothing_lets_everything_pass() {
     let session = caretaker::tool_gate::Session {
         policy,
         sandboxed: false,
+        profile: None,
     };
     for call in [
         write("secrets/x"),

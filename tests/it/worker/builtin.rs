@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use caretaker::agent::builtin::{Budget, BuiltinCoder, BuiltinSettings, PATIENCE, Programs};
 use caretaker::agent::model::{HttpModel, Limits, ModelSettings, Protocol};
+use caretaker::approve::HumanDecision;
 use caretaker::attest::predicate::{GateAnswer, GateStage};
 use caretaker::clock::SystemClock;
 use caretaker::incident::Stage;
@@ -73,8 +74,14 @@ async fn a_model_mends_the_sums_through_the_gate() {
     let coder = coder_at(&server).await;
     let world = gated(Arc::new(coder)).await;
 
-    assert_eq!(world.settle().await, Stage::AwaitingApproval);
+    let stage = world.settle().await;
     let snapshot = world.snapshot().await;
+    assert_eq!(
+        stage,
+        Stage::AwaitingApproval,
+        "{:?}",
+        snapshot.escalation()
+    );
     let diagnosed = snapshot.diagnosis().unwrap().session.clone().unwrap();
     assert_eq!((diagnosed.calls, diagnosed.refused), (2, 0));
     assert_eq!((diagnosed.requests, diagnosed.input_tokens), (2, 200));
@@ -110,4 +117,8 @@ async fn a_model_mends_the_sums_through_the_gate() {
     assert!(told(5).contains("exit code 1"), "{}", told(5));
     assert!(told(6).contains("the task cannot end yet"), "{}", told(6));
     assert!(told(7).contains("exit code 0"), "{}", told(7));
+    assert!(!told(0).contains("0 != 2"), "a line of the log");
+    world.answer(HumanDecision::Approve).await;
+    assert_eq!(world.settle().await, Stage::Resolved);
+    assert_eq!(world.verify().await.verdict.name(), "valid");
 }

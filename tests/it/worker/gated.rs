@@ -222,7 +222,7 @@ pub(super) async fn gated(coder: Arc<dyn Coder>) -> World {
     world
 }
 
-fn gate(world: &World, events: Arc<dyn EventSink>) -> ConfiguredAnswers {
+pub(super) fn gate(world: &World, events: Arc<dyn EventSink>) -> ConfiguredAnswers {
     let engine = &world.engine;
     ConfiguredAnswers {
         home: Home::new(world.home()),
@@ -238,6 +238,7 @@ fn gate(world: &World, events: Arc<dyn EventSink>) -> ConfiguredAnswers {
         runtime: tokio::runtime::Handle::current(),
         events,
         clock: world.clock.clone(),
+        profile: None,
         launcher: PathBuf::from(env!("CARGO_BIN_EXE_caretaker")),
         within: Duration::from_mins(1),
     }
