@@ -120,7 +120,7 @@ fn investigation(record: &IncidentRecord, lines: &mut Vec<String>) {
             "confidence {} of 1000, {}; {}; {}",
             diagnosis.confidence,
             diagnosis.agent,
-            diagnosis.remark,
+            diagnosis.remark.trim_end_matches('.'),
             files.join(" ")
         );
         lines.push(entry("coder", &text));
