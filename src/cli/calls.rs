@@ -216,7 +216,7 @@ async fn list(queue: &Queue, as_json: bool) -> anyhow::Result<Verdict> {
     }
     for call in &pending {
         print(&format!(
-            "{}  {}  session {}  refused at {}\n  {}",
+            "{}  {}  session {}  refused unless answered by {}\n  {}",
             call.id,
             shown(&call.tool),
             shown(&call.session),

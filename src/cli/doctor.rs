@@ -1,6 +1,7 @@
 //! `caretaker doctor`: what is missing or unsafe, each with its mend.
 
 mod app;
+mod branch;
 mod health;
 mod hooks;
 mod keys;

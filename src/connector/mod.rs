@@ -344,6 +344,73 @@ pub struct NewPull {
     pub body: String,
 }
 
+/// Whether the provider refuses something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guarded {
+    /// It does.
+    Refused,
+    /// It does not.
+    Possible,
+    /// It does not tell this credential.
+    Untold,
+}
+
+impl Guarded {
+    /// What is known to be refused, or not to be.
+    pub const fn of(refused: bool) -> Self {
+        if refused {
+            Self::Refused
+        } else {
+            Self::Possible
+        }
+    }
+
+    /// Of two features that may refuse: one that does is enough, and what is not known is not known to be possible.
+    const fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Refused, _) | (_, Self::Refused) => Self::Refused,
+            (Self::Untold, _) | (_, Self::Untold) => Self::Untold,
+            (Self::Possible, Self::Possible) => Self::Possible,
+        }
+    }
+}
+
+/// What the provider refuses to those who push to a branch. Who may pass it by is not told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchProtection {
+    /// Moving it to a commit that does not follow.
+    pub force_pushes: Guarded,
+    /// Removing it.
+    pub deletion: Guarded,
+}
+
+impl BranchProtection {
+    /// Nothing is refused.
+    pub const NONE: Self = Self {
+        force_pushes: Guarded::Possible,
+        deletion: Guarded::Possible,
+    };
+    /// Nothing is told.
+    pub const UNTOLD: Self = Self {
+        force_pushes: Guarded::Untold,
+        deletion: Guarded::Untold,
+    };
+
+    /// Whether neither can be done.
+    pub fn is_whole(self) -> bool {
+        [self.force_pushes, self.deletion] == [Guarded::Refused; 2]
+    }
+
+    /// What two features refuse together.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self {
+            force_pushes: self.force_pushes.or(other.force_pushes),
+            deletion: self.deletion.or(other.deletion),
+        }
+    }
+}
+
 /// One repository at its provider, with the credential that acts there.
 #[async_trait]
 pub trait Connector: Send + Sync {
@@ -387,6 +454,8 @@ pub trait Connector: Send + Sync {
     async fn job_log(&self, job: u64, cap: usize) -> Result<JobLog, ConnectorError>;
     /// The commit a branch points at, if it exists.
     async fn branch(&self, name: &str) -> Result<Option<Oid>, ConnectorError>;
+    /// What the provider refuses to those who push to a branch; `None` when there is no such branch.
+    async fn protection(&self, branch: &str) -> Result<Option<BranchProtection>, ConnectorError>;
     /// The newest pull request from a branch of this repository, open or closed.
     async fn find_pull(&self, head_ref: &str) -> Result<Option<PullView>, ConnectorError>;
     /// Opens a pull request. Not repeated by the connector: look with [`Self::find_pull`] first.

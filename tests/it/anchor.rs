@@ -4,7 +4,7 @@ mod attacks;
 mod exported;
 pub(crate) mod made;
 pub(crate) mod openssl;
-mod server;
+pub(crate) mod server;
 mod timestamp;
 mod tokens;
 mod witness;

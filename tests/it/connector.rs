@@ -12,6 +12,7 @@ mod limits;
 mod listings;
 mod logs;
 mod odd;
+mod protection;
 pub(crate) mod provider;
 mod reports;
 mod setup;

@@ -1,7 +1,7 @@
 //! The local forge, from outside: over HTTP and with a real git client.
 
 mod apps;
-mod bench;
+pub(crate) mod bench;
 mod connector;
 mod contents;
 mod description;

@@ -1,5 +1,6 @@
 //! The whole program as its users meet it: the built binary, files, an environment, HTTP, signals. Nothing is called inside.
 
+mod anchored;
 mod apart;
 mod bad_input;
 mod crash;

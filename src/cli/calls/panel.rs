@@ -94,7 +94,10 @@ impl Panel {
         ])
         .areas(frame.area());
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        let title = format!("caretaker · {} tool calls wait", self.calls.len());
+        let title = match self.calls.len() {
+            1 => "caretaker · 1 tool call waits".to_owned(),
+            several => format!("caretaker · {several} tool calls wait"),
+        };
         frame.render_widget(Paragraph::new(title).style(bold), head);
         let items: Vec<ListItem<'_>> = self
             .calls

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 
 use super::super::hosting::Hosting;
 use super::super::installation::Installation;
-use super::Finding;
+use super::{Finding, branch};
 use crate::attest::text::shown;
 use crate::clock::{Clock as _, Millis, SystemClock};
-use crate::config::PollSchedule;
-use crate::connector::{Access, Condition, ConnectorError};
+use crate::config::{BranchAnchor, PollSchedule};
+use crate::connector::{Access, Condition, Connector, ConnectorError};
 use crate::id::ProjectId;
 use crate::onboard::{access_notes, draft_digest, replacing};
 use crate::signer::CredentialSeal;
@@ -89,6 +89,7 @@ pub(super) async fn look(installation: &Installation, offline: bool) -> Vec<Bloc
     let (hosting, mut recorder) = Hosting::of(installation);
     let means = Arc::new(Means {
         hosting: (!offline).then_some(hosting),
+        anchor: installation.configuration.anchor.branch.clone(),
         now: store.now().await.unwrap_or_else(|_| SystemClock.now()),
         store,
         seal,
@@ -113,6 +114,8 @@ pub(super) async fn look(installation: &Installation, offline: bool) -> Vec<Bloc
 struct Means {
     /// None when the provider is not asked.
     hosting: Option<Hosting>,
+    /// The branch that holds checkpoints, where one is configured.
+    anchor: Option<BranchAnchor>,
     now: Millis,
     store: Store,
     seal: Option<CredentialSeal>,
@@ -130,9 +133,13 @@ async fn one(means: &Means, project: &Project, state: Option<&WatchState>) -> Bl
     };
     let asked = async {
         let _place = means.places.acquire().await;
-        if let Some(seal) = &means.seal {
-            let hosting = means.hosting.as_ref();
-            credential(hosting, &means.store, project, seal, &mut block).await;
+        let Some(seal) = &means.seal else { return };
+        let hosting = means.hosting.as_ref();
+        let connector = credential(hosting, &means.store, project, seal, &mut block).await;
+        if let (Some(connector), Some(anchor)) = (connector, &means.anchor)
+            && branch::holds(anchor, project)
+        {
+            block.checks.push(branch::look(&*connector, anchor).await);
         }
     };
     if tokio::time::timeout_at(means.deadline, asked)
@@ -161,31 +168,26 @@ async fn one(means: &Means, project: &Project, state: Option<&WatchState>) -> Bl
     block
 }
 
+/// Judges the credential; gives what acts for the project if the provider answered.
 async fn credential(
     hosting: Option<&Hosting>,
     store: &Store,
     project: &Project,
     seal: &CredentialSeal,
     block: &mut Block,
-) {
+) -> Option<Arc<dyn Connector>> {
     const CHECK: &str = "credential";
-    let failed = |found: String| Finding::failed(CHECK, found);
-    let sealed = match store.credential(&project.id).await {
-        Ok(sealed) => sealed.unwrap_or_default(),
-        Err(error) => return block.checks.push(failed(error.to_string())),
-    };
-    let opened = seal.open(&project.id, &draft_digest(project), &sealed);
-    let token = match opened {
-        Ok(token) => token,
-        Err(error) => return block.checks.push(failed(error.to_string())),
-    };
-    let Some(hosting) = hosting else {
-        let found = "opens; what it may do was not asked (--offline)";
-        return block.checks.push(Finding::ok(CHECK, found));
-    };
-    let connector = match hosting.connector_of(project, token) {
-        Ok(connector) => connector,
-        Err(reason) => return block.checks.push(failed(reason)),
+    let connector = match connector(hosting, store, project, seal).await {
+        Ok(Some(connector)) => connector,
+        Ok(None) => {
+            let found = "opens; what it may do was not asked (--offline)";
+            block.checks.push(Finding::ok(CHECK, found));
+            return None;
+        }
+        Err(found) => {
+            block.checks.push(Finding::failed(CHECK, found));
+            return None;
+        }
     };
     match connector.access().await {
         Ok(access) => {
@@ -193,9 +195,34 @@ async fn credential(
                 .checks
                 .extend(judged(&access, &project.id, SystemClock.now()));
             block.credential = Some(access.into());
+            Some(connector)
         }
-        Err(error) => block.checks.push(unanswered(&error, &project.id)),
+        Err(error) => {
+            block.checks.push(unanswered(&error, &project.id));
+            None
+        }
     }
+}
+
+/// What acts for the project; `None` when the provider is not asked.
+async fn connector(
+    hosting: Option<&Hosting>,
+    store: &Store,
+    project: &Project,
+    seal: &CredentialSeal,
+) -> Result<Option<Arc<dyn Connector>>, String> {
+    let sealed = store.credential(&project.id).await;
+    let sealed = sealed.map_err(|error| error.to_string())?;
+    let token = seal
+        .open(
+            &project.id,
+            &draft_digest(project),
+            &sealed.unwrap_or_default(),
+        )
+        .map_err(|error| error.to_string())?;
+    hosting
+        .map(|hosting| hosting.connector_of(project, token))
+        .transpose()
 }
 
 /// What follows for a credential from a provider that does not say what it may do. Most errors come with their own mend.

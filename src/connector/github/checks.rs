@@ -82,31 +82,17 @@ impl BranchRules {
     }
 }
 
-/// The rules that are active on a branch. Where the provider has none to show, it still enforces its own when asked to merge.
+/// What the rules that are active on a branch mean for a merge.
 pub(super) async fn rules(api: &Api, branch: &str) -> Result<BranchRules, ConnectorError> {
-    let action = format!("reading the rules of branch {branch}");
-    check_branch(&action, branch)?;
-    let tail = format!("/rules/branches/{}", encoded(branch));
-    let found = match api.pages(&action, &tail, None, PAGES).await {
-        Ok(found) => found,
-        Err(error) if has_no_rules(&error) => {
-            tracing::debug!(branch, %error, "the provider shows no rules for branches here");
-            return Ok(BranchRules::default());
-        }
-        Err(error) => return Err(error),
-    };
     let mut rules = BranchRules::default();
-    for value in found {
-        let rule: wire::Rule = item(&action, value)?;
-        let kind = required(&action, "type", rule.kind)?;
+    for (kind, parameters) in active_rules(api, branch).await? {
         match kind.as_str() {
             "merge_queue" | "update" => rules.blocking.push(kind),
             "required_linear_history" => {
                 rules.restrict(&["squash".to_owned(), "rebase".to_owned()]);
             }
             "pull_request" => {
-                let methods = rule.parameters.and_then(|it| it.allowed_merge_methods);
-                if let Some(methods) = methods {
+                if let Some(methods) = parameters.and_then(|it| it.allowed_merge_methods) {
                     rules.restrict(&methods);
                 }
             }
@@ -114,6 +100,30 @@ pub(super) async fn rules(api: &Api, branch: &str) -> Result<BranchRules, Connec
         }
     }
     Ok(rules)
+}
+
+/// The kinds and parameters of the rules that are active on a branch. Where the provider has none to show, it still enforces its
+/// own when asked.
+pub(super) async fn active_rules(
+    api: &Api,
+    branch: &str,
+) -> Result<Vec<(String, Option<wire::RuleParameters>)>, ConnectorError> {
+    let action = format!("reading the rules of branch {branch}");
+    check_branch(&action, branch)?;
+    let tail = format!("/rules/branches/{}", encoded(branch));
+    let found = match api.pages(&action, &tail, None, PAGES).await {
+        Ok(found) => found,
+        Err(error) if has_no_rules(&error) => {
+            tracing::debug!(branch, %error, "the provider shows no rules for branches here");
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error),
+    };
+    let understood = found.into_iter().map(|value| {
+        let rule: wire::Rule = item(&action, value)?;
+        Ok((required(&action, "type", rule.kind)?, rule.parameters))
+    });
+    understood.collect()
 }
 
 /// Servers that are too old answer 404, plans without the feature 403 with an advertisement.

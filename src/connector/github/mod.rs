@@ -29,6 +29,7 @@ mod log;
 mod merge;
 mod options;
 mod path;
+mod protection;
 mod pulls;
 mod refs;
 mod runs;
@@ -49,8 +50,8 @@ use self::answer::{bounded, decoded_leniently, required};
 use self::api::Api;
 use self::credential::{IssuedToken, Use};
 use super::{
-    Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
-    RepositoryView, RunView, RunsPage, Usage, WorkflowList,
+    Access, BranchProtection, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView,
+    NewPull, PullView, RepositoryView, RunView, RunsPage, Usage, WorkflowList,
 };
 use crate::approve::Binding;
 use crate::change::Oid;
@@ -204,6 +205,10 @@ impl Connector for GithubConnector {
 
     async fn branch(&self, name: &str) -> Result<Option<Oid>, ConnectorError> {
         refs::watched_branch(&self.api, name).await
+    }
+
+    async fn protection(&self, branch: &str) -> Result<Option<BranchProtection>, ConnectorError> {
+        protection::protection(&self.api, branch).await
     }
 
     async fn find_pull(&self, head_ref: &str) -> Result<Option<PullView>, ConnectorError> {

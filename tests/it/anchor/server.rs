@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
 /// What a connection gets.
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// These bytes, then the end.
     Bytes(Vec<u8>),
     /// These bytes, then more of the same until nobody reads.
@@ -18,7 +18,7 @@ pub(super) enum Reply {
 }
 
 /// A whole answer.
-pub(super) fn answer(status: &str, body: &[u8]) -> Reply {
+pub(crate) fn answer(status: &str, body: &[u8]) -> Reply {
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/timestamp-reply\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
@@ -26,7 +26,7 @@ pub(super) fn answer(status: &str, body: &[u8]) -> Reply {
     Reply::Bytes([head.as_bytes(), body].concat())
 }
 
-pub(super) struct Server {
+pub(crate) struct Server {
     address: SocketAddr,
     /// Head and body of each request.
     requests: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
@@ -34,7 +34,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Answers each request, of which `reply` sees the body.
-    pub(super) async fn start(reply: impl Fn(&[u8]) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(reply: impl Fn(&[u8]) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -54,11 +54,11 @@ impl Server {
         Self { address, requests }
     }
 
-    pub(super) fn url(&self) -> Url {
+    pub(crate) fn url(&self) -> Url {
         format!("http://{}/stamp", self.address).parse().unwrap()
     }
 
-    pub(super) fn requests(&self) -> Vec<(String, Vec<u8>)> {
+    pub(crate) fn requests(&self) -> Vec<(String, Vec<u8>)> {
         self.requests.lock().unwrap().clone()
     }
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 use caretaker::approve::{Binding, MergeMethod};
 use caretaker::change::{ChangeDocument, ChangeSet, ObjectFormat, Oid};
 use caretaker::clock::{Millis, SystemClock};
+use caretaker::connector::Guarded::{Possible, Refused};
 use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
-use caretaker::connector::{Connector as _, JobLog, NewPull};
-use caretaker::forge::{Forge, Plant, RepositoryHandle};
+use caretaker::connector::{BranchProtection, Connector as _, JobLog, NewPull};
+use caretaker::forge::{Forge, Plant, Protection, RepositoryHandle};
+use serde_json::Value;
 
 use super::bench::{file, forge, git};
 
@@ -139,4 +141,49 @@ async fn the_products_connector_understands_the_forge() {
     connector.delete_branch("caretaker/fix").await.unwrap();
     assert_eq!(connector.branch("caretaker/fix").await.unwrap(), None);
     assert!(!connector.pull(pull.number).await.unwrap().open);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_protects_a_branch_is_read_from_its_rules_and_its_protection() {
+    let folder = tempfile::tempdir().unwrap();
+    let forge = forge(folder.path()).await;
+    let repository = &forge.plant(Plant::RedTest).unwrap().repository;
+    let connector = connector(&forge, repository);
+    let tip = repository.tip("main").unwrap();
+    let protection = async || connector.protection("log").await.unwrap();
+    let told = |force_pushes, deletion| {
+        Some(BranchProtection {
+            force_pushes,
+            deletion,
+        })
+    };
+    assert_eq!(protection().await, None);
+    repository.create_branch("log", &tip).unwrap();
+    assert_eq!(protection().await, Some(BranchProtection::NONE));
+
+    let rule = |kind| repository.add_rule("log", kind, Value::Null).unwrap();
+    rule("non_fast_forward");
+    // Break it: leave the rules out (`connector::github::protection::protection`).
+    assert_eq!(protection().await, told(Refused, Possible));
+    rule("deletion");
+    assert_eq!(protection().await, told(Refused, Refused));
+
+    repository.unprotect("log").unwrap();
+    for (allow_force_pushes, allow_deletions, expected) in [
+        (false, false, told(Refused, Refused)),
+        (true, false, told(Possible, Refused)),
+        (false, true, told(Refused, Possible)),
+        (true, true, told(Possible, Possible)),
+    ] {
+        let protection_now = Protection {
+            allow_force_pushes,
+            allow_deletions,
+            ..Protection::default()
+        };
+        repository.protect("log", protection_now).unwrap();
+        assert_eq!(protection().await, expected);
+    }
+    rule("non_fast_forward");
+    // Both features together: what one refuses is refused.
+    assert_eq!(protection().await, told(Refused, Possible));
 }

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use caretaker::forge::{Plant, Protection};
 use serde_json::{Value, json};
 
 use super::command::{command, output};
 use crate::connector::provider::{Asked, Provider, Reply, json as answered, with_headers};
+use crate::forge::bench::forge;
 
 /// How many projects are asked about side by side.
 const AT_ONCE: usize = 8;
@@ -110,4 +112,62 @@ async fn projects_are_asked_about_side_by_side_and_shown_in_their_order() {
     for project in doctor["projects"].as_array().unwrap() {
         assert_eq!(project["credential"]["kind"], "classic token", "{project}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whether_the_branch_that_holds_the_log_is_protected_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    let forge = forge(&home.join("forge")).await;
+    let repository = forge.plant(Plant::RedTest).unwrap().repository;
+    let url = forge.url();
+    let configuration = json!({
+        "github": {"api_url": url, "web_url": url, "git_url": url},
+        "anchor": {"branch": {"name": "caretaker-log"}},
+    });
+    std::fs::write(home.join("caretaker.yaml"), configuration.to_string()).unwrap();
+    std::fs::write(home.join("rules.yaml"), "anchors: {required: [branch]}\n").unwrap();
+    assert_eq!(output(command(home, &["keys", "init"])).0, Some(0));
+    let token = forge.token().to_owned();
+    let ran = async |arguments: &[&str]| {
+        let mut command = command(home, arguments);
+        command.env("FORGE_TOKEN", &token);
+        let ran = tokio::task::spawn_blocking(move || output(command));
+        let (_, out, error) = ran.await.unwrap();
+        serde_json::from_str::<Value>(&out).unwrap_or_else(|_| panic!("{out}{error}"))
+    };
+    let (full_name, owner) = (repository.full_name(), "mailto:owner@example.org");
+    let project = format!("{url}/{full_name}");
+    let mut register = vec![
+        "project",
+        "register",
+        &project,
+        "--token-env",
+        "FORGE_TOKEN",
+    ];
+    register.extend(["--rules", "rules.yaml", "--owner", owner, "--json"]);
+    assert!(ran(&register).await["id"].is_string());
+    let said = async || {
+        let doctor = ran(&["doctor", "--json"]).await;
+        let checks = doctor["projects"][0]["checks"].as_array().unwrap().clone();
+        let found = checks.iter().find(|it| it["check"] == "log branch");
+        found.unwrap_or_else(|| panic!("{doctor}"))["found"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+
+    let words = said().await;
+    assert!(words.contains("is not there yet"), "{words}");
+    let tip = repository.tip("main").unwrap();
+    repository.create_branch("caretaker-log", &tip).unwrap();
+    let words = said().await;
+    // Break it: say nothing (`cli::doctor::projects::one`).
+    assert!(words.contains("can be pushed over or deleted"), "{words}");
+    assert!(words.contains("add a ruleset"), "{words}");
+    repository
+        .protect("caretaker-log", Protection::default())
+        .unwrap();
+    let words = said().await;
+    assert!(words.contains("refuses to push over"), "{words}");
 }

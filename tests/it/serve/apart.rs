@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 use super::inbox::{hidden_fields, look, press};
 use super::place::{CODER, SECRETS, World};
-use super::process::Process;
+use super::process::{Ended, Process};
 
 /// The roles, and what opens the key of each.
 const ROLES: [(&str, &str); 4] = [
@@ -73,6 +73,45 @@ impl World {
         process
     }
 
+    /// The same as a user of its own, in whose folders nobody else may look.
+    async fn signer_as(&self, role: &str, user: u32) -> Process {
+        let home = self.place.path(&format!("signers/{role}"));
+        let sockets = self.place.path(&format!("sockets/{role}"));
+        std::fs::create_dir_all(&sockets).unwrap();
+        let program = self.place.path("caretaker");
+        let user = user.to_string();
+        let mut chown = Command::new("chown");
+        chown.args(["-R", &user]).arg(&home).arg(&sockets);
+        assert_eq!(Ended::of(chown).await.code, Some(0));
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", &user, "--regid", &user, "--clear-groups"])
+            .args(["--no-new-privs", "--"])
+            .arg(program)
+            .args(["--config", "caretaker.yaml", "signer", "--role", role])
+            .arg("--socket")
+            .arg(sockets.join("socket"))
+            .args(["--allow-uid", "0"])
+            .current_dir(&home)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("CARETAKER_HOME", &home);
+        let (process, _) = Process::start(command, &home.join("log")).await;
+        process
+    }
+
+    /// What a signer answers to a user who connects.
+    async fn asked_by(&self, role: &str, user: u32) -> String {
+        let ask = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.shutdown(1); print(s.makefile('rb').read())";
+        let user = user.to_string();
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", &user, "--regid", &user, "--clear-groups", "--"])
+            .args(["/usr/bin/python3", "-c", ask])
+            .arg(self.place.path(&format!("sockets/{role}/socket")));
+        Ended::of(command).await.out
+    }
+
     /// `serve` without any secret of a role in its environment.
     async fn serve_apart(&self) -> (Process, String) {
         let mut command = self.place.command(&["serve"]);
@@ -81,6 +120,66 @@ impl World {
             .env_remove("CARETAKER_APPROVER_SECRET");
         self.place.start(command).await
     }
+}
+
+/// Only root can start processes of several users.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_signer_is_a_user_of_its_own_and_answers_the_worker_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: signers of different users need root to start them");
+        return;
+    }
+    let mut world = World::new(CODER).await;
+    world.take_apart();
+    let configured = std::fs::read_to_string(world.place.path("caretaker.yaml")).unwrap();
+    let mut apart = configured;
+    for (role, _) in ROLES {
+        apart = apart.replace(&format!("{role}.sock"), &format!("sockets/{role}/socket"));
+    }
+    world.place.write("caretaker.yaml", &apart);
+    // The signers' users pass through the folder, and may look into nothing else.
+    let through = std::fs::Permissions::from_mode(0o711);
+    for folder in ["", "signers"] {
+        std::fs::set_permissions(world.place.path(folder), through.clone()).unwrap();
+    }
+    std::fs::copy(
+        env!("CARGO_BIN_EXE_caretaker"),
+        world.place.path("caretaker"),
+    )
+    .unwrap();
+    let mut signers = Vec::new();
+    for (user, (role, _)) in (61_001_u32..).zip(ROLES) {
+        signers.push(world.signer_as(role, user).await);
+    }
+    // Break it: let everybody in (`signer::service::answer_one`).
+    for (other, role) in [
+        (61_002, "proposer"),
+        (61_001, "executor"),
+        (65_534, "approver"),
+    ] {
+        let said = world.asked_by(role, other).await;
+        let refusal = format!("user {other} may not use this signer");
+        assert!(said.contains(&refusal), "{said}");
+    }
+    let (serving, pages) = world.serve_apart().await;
+    let asked = world.inbox.wait_for("approval-requested", &serving).await;
+    let incident = asked["incident"].as_str().unwrap();
+    let link = asked["approval_url"].as_str().unwrap();
+    let (_, page) = look(&world.browser, link).await;
+    let answered = press(&world.browser, link, hidden_fields(&page), "approve").await;
+    assert_eq!(answered, 303);
+    world.inbox.wait_for("incident-resolved", &serving).await;
+    let document = world.incident(&pages, incident, "resolved").await;
+    assert_eq!(world.verified(incident).await.len(), 4);
+    let merge_commit = &document["execution"]["merge_commit"];
+    world.exactly_one_is_merged(merge_commit).await;
+    assert_eq!(serving.terminate().await, Some(0));
+    for process in signers {
+        assert_eq!(process.terminate().await, Some(0));
+    }
+    assert_eq!(world.forge.terminate().await, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

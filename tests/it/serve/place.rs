@@ -135,10 +135,14 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new(coder: &str) -> Self {
+        Self::with_rules(coder, RULES).await
+    }
+
+    pub(crate) async fn with_rules(coder: &str, rules: &str) -> Self {
         let inbox = Inbox::open().await;
         let place = Place::with("{}");
         place.write("coder.py", coder);
-        place.write("rules.yaml", RULES);
+        place.write("rules.yaml", rules);
         place.write("policy.secret", POLICY);
         place.write("executor.secret", EXECUTOR);
         let (forge, planted) = start_forge(&place).await;

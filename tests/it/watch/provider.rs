@@ -8,8 +8,8 @@ use caretaker::approve::Binding;
 use caretaker::change::{Oid, Sha256Digest};
 use caretaker::clock::Millis;
 use caretaker::connector::{
-    Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
-    RepositoryView, RunView, RunsPage, Usage, WorkflowList,
+    Access, BranchProtection, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView,
+    NewPull, PullView, RepositoryView, RunView, RunsPage, Usage, WorkflowList,
 };
 use caretaker::execute::{MergeAnswer, MergeOrder};
 use caretaker::id::{ExecutionId, IncidentId, ProjectId};
@@ -187,6 +187,9 @@ impl Connector for Provider {
     }
     async fn branch(&self, _: &str) -> Result<Option<Oid>, ConnectorError> {
         Err(Self::no("branch"))
+    }
+    async fn protection(&self, _: &str) -> Result<Option<BranchProtection>, ConnectorError> {
+        Err(Self::no("protection"))
     }
     async fn find_pull(&self, _: &str) -> Result<Option<PullView>, ConnectorError> {
         Err(Self::no("find_pull"))

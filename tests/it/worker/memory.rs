@@ -9,8 +9,8 @@ use caretaker::approve::{Binding, HumanDecision};
 use caretaker::change::{FileChange, Mode, Oid, RepoPath};
 use caretaker::clock::{Clock as _, FixedClock};
 use caretaker::connector::{
-    Access, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView, NewPull, PullView,
-    RepositoryView, RunView, RunsPage, Usage, WorkflowList,
+    Access, BranchProtection, Connector, ConnectorError, GitRemote, GitUse, JobLog, JobView,
+    NewPull, PullView, RepositoryView, RunView, RunsPage, Usage, WorkflowList,
 };
 use caretaker::execute::{MergeAnswer, MergeOrder};
 use caretaker::id::{ExecutionId, IncidentId};
@@ -246,6 +246,10 @@ impl Connector for Memory {
 
     async fn branch(&self, name: &str) -> Result<Option<Oid>, ConnectorError> {
         Ok(self.tip(name))
+    }
+
+    async fn protection(&self, _: &str) -> Result<Option<BranchProtection>, ConnectorError> {
+        Ok(None)
     }
 
     async fn find_pull(&self, head_ref: &str) -> Result<Option<PullView>, ConnectorError> {
