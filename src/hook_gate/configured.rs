@@ -8,12 +8,13 @@ use tokio::runtime::Handle;
 
 use super::gate::Approver;
 use super::registration::Registered;
-use crate::alignment::Alignment;
+use crate::alignment::{Alignment, Scored};
 use crate::approvals::{Answer as Answered, Approvals, AskError, Question as Asked};
-use crate::attest::Label;
 use crate::attest::predicate::GateStage;
+use crate::attest::{Label, Text};
+use crate::change::Sha256Digest;
 use crate::config::{Configuration, DenyPrompts};
-use crate::intent::action_text;
+use crate::intent::{Reason, action_text};
 use crate::receipts::Alignment as ReceiptScore;
 use crate::tool_gate::approval::{AskingSettings, Settled, Step, settle};
 use crate::tool_gate::classifier::Looked;
@@ -182,14 +183,8 @@ impl Stages for SessionStages<'_> {
                 )
                 .await
         });
-        if let (Some(score), Some(embedder)) = (scored.score, &scored.embedder)
-            && let Ok(embedder) = Label::new(embedder.as_str())
-        {
-            let score_micro = score.micro().into();
-            let _first_counts = self.score.set(ReceiptScore {
-                score_micro,
-                embedder,
-            });
+        if let Some(score) = measured(&scored, self.intent) {
+            let _first_counts = self.score.set(score);
         }
         if scored.is_denied() {
             Check::Denied {
@@ -225,6 +220,32 @@ impl Stages for SessionStages<'_> {
     fn interactive(&self) -> bool {
         self.configured.settings.interactive
     }
+}
+
+/// What the call's receipt says of its score; nothing of a tool that is not scored.
+fn measured(scored: &Scored, intent: Option<&str>) -> Option<ReceiptScore> {
+    if scored.reason == Reason::Exempt {
+        return None;
+    }
+    let embedder = scored.embedder.as_ref()?;
+    let thresholds = scored.thresholds?;
+    // What was refused although the score would do (no event could be written) must not read as if the score had refused it.
+    let counts = scored.reason != Reason::Unrecorded;
+    Some(ReceiptScore {
+        score_micro: scored
+            .score
+            .filter(|_| counts)
+            .map(|score| score.micro().into()),
+        embedder: Label::new(embedder.as_str()).ok()?,
+        dimensions: scored.dimension.unwrap_or_default() as u64,
+        intent: scored
+            .intent
+            .unwrap_or_else(|| Sha256Digest::of(intent.unwrap_or_default().as_bytes())),
+        action: scored.action,
+        threshold_micro: thresholds.soft().micro().into(),
+        hard_threshold_micro: thresholds.hard().micro().into(),
+        reason: Text::clipped(&scored.reason.to_string()),
+    })
 }
 
 /// What the classifier looks at; `commands` keeps what it borrows.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::approve::{ApprovalRequest, HumanDecision};
-use crate::attest::predicate::CheckpointRef;
+use crate::attest::predicate::{CheckpointRef, ScoreList};
 use crate::change::{ChangeDigest, ChangeDocument, Oid, RepoPath, Sha256Digest};
 use crate::clock::Millis;
 use crate::gate::{Class, Verdict};
@@ -124,6 +124,9 @@ pub struct SessionFact {
     pub record: Sha256Digest,
     /// The list of the signed outcomes.
     pub outcomes: Sha256Digest,
+    /// The list of the signed scores, where calls were held against the intent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<ScoreList>,
     /// What the required checks came to after the session; a diagnosis has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Sha256Digest>,

@@ -17,6 +17,7 @@ mod retry;
 mod run;
 mod session;
 mod session_record;
+mod session_scores;
 mod steps;
 mod test_runs;
 mod tools;
