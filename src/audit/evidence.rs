@@ -122,10 +122,19 @@ fn named_by(event: &Event) -> Vec<Named> {
             let session = proposal.session.iter().flat_map(|session| {
                 let scores = session.scores.map(|scores| scores.sha256);
                 [
-                    ("the receipts of the agent's session", Some(session.record.sha256)),
-                    ("the outcomes of the agent's session", Some(session.outcomes.sha256)),
+                    (
+                        "the receipts of the agent's session",
+                        Some(session.record.sha256),
+                    ),
+                    (
+                        "the outcomes of the agent's session",
+                        Some(session.outcomes.sha256),
+                    ),
                     ("the scores of the agent's session", scores),
-                    ("the checks after the agent's session", Some(session.completion.sha256)),
+                    (
+                        "the checks after the agent's session",
+                        Some(session.completion.sha256),
+                    ),
                 ]
             });
             let session = session.filter_map(|(what, name)| {

@@ -42,7 +42,7 @@ pub(super) async fn signed(
         sha256: *receipt.hash.digest(),
         count: *count,
     };
-    let score = score(work, &ended.given.id, call, measured, reference)?;
+    let score = score(work, &ended.given.id, call, &measured, reference)?;
     let evidence = Evidence::IntentScore(Box::new(score));
     let subjects = evidence.subjects().unwrap_or_default();
     Ok(Some(signed_evidence(work, subjects, evidence).await?))
@@ -52,7 +52,7 @@ fn score(
     work: &Work<'_>,
     session: &str,
     call: u64,
-    measured: Measured,
+    measured: &Measured,
     receipt: ReceiptRef,
 ) -> Result<IntentScore, StepError> {
     // An embedder's name is PROVIDER:MODEL.
@@ -94,6 +94,8 @@ fn digest(text: &str) -> Result<Sha256Digest, StepError> {
 fn unsound(why: &dyn std::fmt::Display) -> StepError {
     StepError::escalate(
         EscalationReason::AgentUngated,
-        format!("a receipt of the coder's session holds a score that is none, so its work is not used: {why}"),
+        format!(
+            "a receipt of the coder's session holds a score that is none, so its work is not used: {why}"
+        ),
     )
 }

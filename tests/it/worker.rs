@@ -11,6 +11,7 @@ mod gated;
 mod memory;
 mod peers;
 mod retention;
+mod scored;
 mod shared;
 pub(crate) mod sums;
 mod tampering;

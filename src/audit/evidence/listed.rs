@@ -86,7 +86,11 @@ impl Listed {
                 }
                 Ok(call) => next = call.map_or(next, |call| call.saturating_add(1)),
                 Err((verdict, found)) => {
-                    return Some((verdict, format!("the {} {name} of a call", self.what), found));
+                    return Some((
+                        verdict,
+                        format!("the {} {name} of a call", self.what),
+                        found,
+                    ));
                 }
             }
         }

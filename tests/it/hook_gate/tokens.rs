@@ -267,16 +267,15 @@ fn a_worktree_below_the_state_can_be_worked_in() {
 }
 
 /// What a running worker answers with: tokens, the configured checks, and the score in the receipt.
+const WRITES: &str = "Writes a whole file, replacing what was there.\n\nargs: {\"content\":\"\",\"file_path\":\"src/a\"}";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_score_is_in_the_receipt_as_a_whole_number() {
     let desk = Desk::empty();
     let (home, work) = (held(&desk, &desk.work()), desk.work());
     let scene = Scene::new(Wanted::default());
     scene.fake.knows("Mend src/a", &[1.0, 0.0, 0.0]);
-    scene.fake.knows(
-        "Writes a whole file, replacing what was there.\n\nargs: {\"content\":\"\",\"file_path\":\"src/a\"}",
-        &[0.6, 0.8, 0.0],
-    );
+    scene.fake.knows(WRITES, &[0.6, 0.8, 0.0]);
     scene.fake.knows(
         "Reads the contents of a file.\n\nargs: {\"file_path\":\"src/a\"}",
         &[0.0, 1.0, 0.0],
@@ -315,9 +314,19 @@ async fn a_score_is_in_the_receipt_as_a_whole_number() {
     let allowed = ask(write("src/a")).await.unwrap();
     assert!(!allowed.blocked, "{}", allowed.reason);
     let alignment = &last(&home)["x_gate"]["alignment"];
+    let digest = |text: &str| format!("sha256:{}", Sha256Digest::of(text.as_bytes()));
     assert_eq!(
         alignment,
-        &json!({"embedder": "openai-compatible:hash", "score_micro": 600_000})
+        &json!({
+            "action": digest(WRITES),
+            "dimensions": 0,
+            "embedder": "openai-compatible:hash",
+            "hard_threshold_micro": 300_000,
+            "intent": digest("Mend src/a"),
+            "reason": "score 0.600 above threshold 0.500",
+            "score_micro": 600_000,
+            "threshold_micro": 500_000,
+        })
     );
     let read = json!({"tool_name": "Read", "tool_input": {"file_path": "src/a"}});
     let refused = ask(read).await.unwrap();

@@ -57,7 +57,12 @@ fn tooled(manner: Manner) -> Arc<dyn Coder> {
     })
 }
 
-async fn write(session: &AgentSession, tree: &Path, path: &str, content: &str) -> Permission {
+pub(super) async fn write(
+    session: &AgentSession,
+    tree: &Path,
+    path: &str,
+    content: &str,
+) -> Permission {
     let arguments = json!({"path": path, "content": content});
     let asked = session.guard.before_call("write_file", &arguments).await;
     if asked == Permission::Granted {
@@ -167,7 +172,7 @@ impl Coder for Tooled {
     }
 }
 
-const fn report(calls: u64) -> SessionReport {
+pub(super) const fn report(calls: u64) -> SessionReport {
     SessionReport {
         calls,
         requests: 3,
@@ -244,7 +249,7 @@ pub(super) fn gate(world: &World, events: Arc<dyn EventSink>) -> ConfiguredAnswe
     }
 }
 
-async fn evidence(world: &World, digest: Sha256Digest) -> Vec<u8> {
+pub(super) async fn evidence(world: &World, digest: Sha256Digest) -> Vec<u8> {
     let scoped = world.engine.store.within(&world.project.organisation);
     scoped.evidence(&digest).await.unwrap().unwrap().1
 }
@@ -356,7 +361,7 @@ async fn every_call_has_a_receipt_and_the_proposal_names_the_last_one() {
     assert_eq!(left.count(), 0);
 }
 
-async fn proposal(world: &World) -> Value {
+pub(super) async fn proposal(world: &World) -> Value {
     let scoped = world.engine.store.within(&world.project.organisation);
     let ledger = scoped.ledger(&world.incident).await.unwrap().unwrap();
     let payload = payload_of(&ledger.rows[0].envelope);
