@@ -229,7 +229,10 @@ impl<'a> HookGate<'a> {
         let tokens = session.tokens.as_ref();
         let checked =
             tokens.map(|tokens| tokens.check(self.home, &call, &given, ruleset, question.now));
-        let decision = self.decided(&session, &call, checked.as_ref());
+        let decision = match self.surroundings.take_call() {
+            Ok(()) => self.decided(&session, &call, checked.as_ref()),
+            Err(reason) => beyond_budget(&call, reason),
+        };
         let answered = Answered {
             call: Some(&call),
             checked,
@@ -397,6 +400,17 @@ impl<'a> HookGate<'a> {
         let task: String = task.chars().take(200).collect();
         // The receipt is the record; a stream that is down is its own alarm.
         drop(self.events.record(&Event::new(name, task, fields)));
+    }
+}
+
+/// The denial of a call that is one too many.
+fn beyond_budget(call: &Call, reason: String) -> Decision {
+    Decision {
+        answer: Answer::Deny,
+        stage: GateStage::Session,
+        code: "tool-budget",
+        reason: Some(reason),
+        class: tool_class(&call.tool),
     }
 }
 

@@ -48,7 +48,7 @@ pub use registration::{
 };
 pub use render::{Adapter, Hooks};
 pub use reply::{HookEvent, Reply};
-pub use surroundings::Surroundings;
+pub use surroundings::{CallBudget, Surroundings};
 pub use tokens::{MintError, SessionTokens, ToolGrant};
 
 /// How long a person may take to answer unless told otherwise, in seconds (`approvals.timeout_seconds`).

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::money::Money;
 use crate::approve::{ApprovalRequest, HumanDecision};
 use crate::attest::predicate::{CheckpointRef, ScoreList};
 use crate::change::{ChangeDigest, ChangeDocument, Oid, RepoPath, Sha256Digest};
@@ -120,6 +121,9 @@ pub struct SessionFact {
     pub input_tokens: u64,
     /// Tokens received from it.
     pub output_tokens: u64,
+    /// What they cost, where prices are configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
     /// The receipts, one a line.
     pub record: Sha256Digest,
     /// The list of the signed outcomes.
@@ -141,13 +145,17 @@ impl SessionFact {
             1 => "1 call of a tool".to_owned(),
             calls => format!("{calls} calls of tools"),
         };
+        let cost = self
+            .cost
+            .map(|cost| format!(", {cost}"))
+            .unwrap_or_default();
         let place = if self.advisory {
             "; advisory, since it ran outside the sandbox"
         } else {
             ""
         };
         format!(
-            "{calls} by the gate, {} refused; {} receipts, the last {}; {} requests to a model, {} tokens{place}",
+            "{calls} by the gate, {} refused; {} receipts, the last {}; {} requests to a model, {} tokens{cost}{place}",
             self.refused,
             self.receipts,
             self.receipt,

@@ -20,7 +20,7 @@ use crate::attest::json as strict;
 use crate::change::RepoPath;
 use crate::hook_gate::service::{Answers as _, GateService};
 use crate::hook_gate::{
-    BLOCKS, ConfiguredAnswers, Evidence, HookEvent, MintError, NewSession, ProducerTools, Question,
+    BLOCKS, CallBudget, ConfiguredAnswers, Evidence, HookEvent, MintError, NewSession, ProducerTools, Question,
     Registered, Run, RunPlace, SessionAnswers, SessionId, SessionTokens, Surroundings, ToolGrant,
     register, run_and_seal,
 };
@@ -103,7 +103,7 @@ pub(super) async fn opened(
             "this worker has no gate for the coder's tools, so it was not asked; start it by caretaker serve or worker",
         )
     })?;
-    let session = open(work, gate, &tools, opening)?;
+    let session = open(work, gate, (&tools, coder.most_calls()), opening)?;
     work.engine.passed("session").await;
     Ok(Some(session))
 }
@@ -111,7 +111,7 @@ pub(super) async fn opened(
 fn open(
     work: &Work<'_>,
     gate: &Arc<ConfiguredAnswers>,
-    tools: &[GatedTool],
+    (tools, most_calls): (&[GatedTool], Option<u64>),
     opening: Opening<'_>,
 ) -> Result<CoderSession, StepError> {
     let purpose = opening.purpose;
@@ -148,6 +148,7 @@ fn open(
         surroundings: Surroundings {
             tools: producer_tools(work.engine, opening.home),
             changed: Some(opening.changed),
+            calls: most_calls.map(CallBudget::new),
         },
     });
     let socket = gate.home.socket(&part);

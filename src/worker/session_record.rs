@@ -69,6 +69,7 @@ pub(super) async fn recorded(
         requests: kept.report.requests,
         input_tokens: kept.report.input_tokens,
         output_tokens: kept.report.output_tokens,
+        cost: kept.report.cost,
         record: record.digest(),
         outcomes: outcomes.digest(),
         scores: scored.as_ref().map(|list| ScoreList {

@@ -1,6 +1,7 @@
 //! `caretaker hook-gate` as clients meet it: a process a hook, an event on standard input, 0 or 2.
 
 mod bad_input;
+mod calls;
 mod compat;
 mod completion;
 mod configured;

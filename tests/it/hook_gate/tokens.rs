@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::Desk;
 use crate::alignment::scene::{Scene, Stream, Wanted};
 
-const NOW: Millis = Millis(1_800_000_000_000);
+pub(super) const NOW: Millis = Millis(1_800_000_000_000);
 
 fn strict<T>(value: &Value, read: impl FnOnce(&caretaker::attest::json::Json<'_>) -> T) -> T {
     let bytes = serde_json::to_vec(value).unwrap();
@@ -35,7 +35,7 @@ fn grant(tool: &str, constraints: &Value) -> ToolGrant {
 }
 
 /// A desk whose session may read, and write `src/a` alone, for an hour.
-fn held(desk: &Desk, worktree: &Path) -> Home {
+pub(super) fn held(desk: &Desk, worktree: &Path) -> Home {
     let home = Home::new(&desk.home());
     let tokens = mint(&home, &json!({"allowed_values": {"file_path": ["src/a"]}}));
     opened(&home, "S2", worktree, &tokens);

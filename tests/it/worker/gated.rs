@@ -178,6 +178,7 @@ pub(super) const fn report(calls: u64) -> SessionReport {
         requests: 3,
         input_tokens: 100,
         output_tokens: 20,
+        cost: None,
     }
 }
 
