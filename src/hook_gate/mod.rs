@@ -21,6 +21,7 @@ mod producers;
 mod proof;
 mod record;
 mod registration;
+mod remains;
 mod render;
 mod reply;
 pub mod service;

@@ -11,6 +11,7 @@ mod paths;
 mod peers;
 mod proof;
 mod receipts;
+mod remains;
 mod render;
 mod service;
 mod state;

@@ -10,6 +10,7 @@ mod flake;
 mod gated;
 mod memory;
 mod peers;
+mod remains;
 mod retention;
 mod scored;
 mod shared;

@@ -518,3 +518,8 @@ impl Coder for AsksOnce {
         panic!("it was asked to mend")
     }
 }
+
+/// A world whose coder asks the gate about everything.
+pub(super) async fn honest() -> World {
+    world(Manner::Honest).await
+}
