@@ -18,6 +18,7 @@ use super::work::Work;
 use crate::agent::{AgentSession, Coder, GatedTool, Governance, Permission, ToolAccess, ToolGuard};
 use crate::attest::json as strict;
 use crate::change::RepoPath;
+use crate::events::Event;
 use crate::hook_gate::service::{Answers as _, GateService};
 use crate::hook_gate::{
     BLOCKS, CallBudget, ConfiguredAnswers, Evidence, HookEvent, MintError, NewSession, ProducerTools, Question,
@@ -142,6 +143,7 @@ fn open(
         },
     )
     .map_err(|error| unopened(&error))?;
+    tell_minted(work, &registered, &minted, &tools);
     let answers = Arc::new(SessionAnswers {
         session: id.clone(),
         answers: Arc::clone(gate),
@@ -271,6 +273,31 @@ fn minted(
     let now = gate.clock.now();
     SessionTokens::mint(&gate.home, &grants, &intent, TOKEN_TTL, now)
         .map_err(|error: MintError| MintedError(error.to_string()))
+}
+
+/// Tells the audit stream which tools a session was given tokens for. What counts is in the receipts.
+fn tell_minted(
+    work: &Work<'_>,
+    session: &Registered,
+    minted: &SessionTokens,
+    tools: &[&GatedTool],
+) {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let fields = [
+        ("kind", json!("capability-tokens")),
+        ("session", json!(session.session)),
+        ("tools", json!(names)),
+        ("ttl_seconds", json!(TOKEN_TTL)),
+        ("sha256", json!(minted.digest().to_string())),
+    ];
+    let fields = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    let incident = work.snapshot.incident.as_str();
+    let event = Event::new("credential_issued", incident, fields.collect());
+    if let Err(error) = work.engine.events.record(&event) {
+        tracing::warn!(%error, "that a session was given tokens is not in the audit stream");
+    }
 }
 
 /// Why tokens cannot be made.

@@ -1,5 +1,6 @@
 //! `caretaker hook-gate` as clients meet it: a process a hook, an event on standard input, 0 or 2.
 
+mod automatic;
 mod bad_input;
 mod calls;
 mod compat;

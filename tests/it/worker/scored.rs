@@ -22,7 +22,7 @@ use sqlx::sqlite::SqlitePool;
 use super::gated::{evidence, gate, outcomes, proposal, report, write};
 use super::sums;
 use super::world::{Setting, World};
-use crate::alignment::scene::{Fake, Scene, Wanted};
+use crate::alignment::scene::{Fake, Scene, Stream, Wanted};
 use crate::attest::ledger::payload_of;
 
 /// Reads what has nothing to do with the task, once far from it and once so that nothing can be measured.
@@ -247,6 +247,26 @@ fn score_document(envelope: &[u8]) -> Vec<u8> {
         &payload,
         &crate::attest::ledger::seed(caretaker::attest::Role::Policy),
     )
+}
+
+/// The tools are told, the tokens are not.
+#[tokio::test(flavor = "multi_thread")]
+async fn that_a_session_was_given_tokens_is_told() {
+    let mut world = world(false).await;
+    let stream = Arc::new(Stream::default());
+    world.engine.events = Arc::clone(&stream) as Arc<_>;
+    let session = fixed(&world).await;
+    let told = stream.all();
+    let given: Vec<_> = told
+        .iter()
+        .filter(|event| event.event == "credential_issued")
+        .collect();
+    assert_eq!(given.len(), 2, "for the diagnosis, and for the fix");
+    let fields = &given[1].fields;
+    assert_eq!(fields["session"], session.id);
+    assert_eq!(fields["tools"], json!(["read_file", "write_file"]));
+    assert_eq!(fields["sha256"], session.tokens.to_string());
+    assert_eq!(given[0].fields["tools"], json!(["read_file"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
