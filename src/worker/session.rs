@@ -63,6 +63,15 @@ impl Purpose {
     }
 }
 
+/// A command that runs tests.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SessionCheck {
+    /// The folder, from the tree's top; empty for the top itself.
+    pub(super) folder: String,
+    /// Program and arguments.
+    pub(super) command: Vec<String>,
+}
+
 /// What a session is opened with.
 pub(super) struct Opening<'a> {
     pub(super) purpose: Purpose,
@@ -72,8 +81,8 @@ pub(super) struct Opening<'a> {
     pub(super) home: &'a Path,
     /// The files it may write.
     pub(super) files: &'a [RepoPath],
-    /// The project's tests, from the tree's top.
-    pub(super) checks: Vec<Vec<String>>,
+    /// The project's tests.
+    pub(super) checks: Vec<SessionCheck>,
     /// What tells which files changed.
     pub(super) changed: Box<dyn Fn() -> Result<Vec<Vec<u8>>, String> + Send + Sync>,
 }
@@ -232,8 +241,14 @@ fn policy(work: &Work<'_>, opening: &Opening<'_>) -> Result<Vec<u8>, StepError> 
     if allowed.is_empty() {
         allowed.push(NOTHING_WRITABLE);
     }
-    let producers = opening.checks.iter().enumerate().map(|(number, command)| {
-        json!({"name": format!("tests-{}", number + 1), "kind": "test", "command": command, "required": true})
+    let producers = opening.checks.iter().enumerate().map(|(number, check)| {
+        let name = format!("tests-{}", number + 1);
+        let mut producer =
+            json!({"name": name, "kind": "test", "command": check.command, "required": true});
+        if !check.folder.is_empty() {
+            producer["folder"] = json!(check.folder);
+        }
+        producer
     });
     let document = json!({
         "v": 1,

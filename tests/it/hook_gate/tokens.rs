@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caretaker::approvals::Approvals;
+use caretaker::change::Sha256Digest;
 use caretaker::clock::{FixedClock, Millis};
 use caretaker::hook_gate::service::Answers as _;
 use caretaker::hook_gate::{

@@ -215,8 +215,8 @@ async fn every_score_is_signed_and_a_changed_one_is_found() {
     assert_eq!(world.verify().await.verdict.name(), "valid");
 
     let file = world.home().join("caretaker.db");
-    let pool = SqlitePool::connect(&format!("sqlite://{}", file.display()));
-    let pool = pool.await.unwrap();
+    let url = format!("sqlite://{}", file.display());
+    let pool = SqlitePool::connect(&url).await.unwrap();
     sqlx::query("DROP TRIGGER evidence_no_update")
         .execute(&pool)
         .await
