@@ -69,11 +69,7 @@ pub(super) async fn clear_sockets(engine: &Engine) {
     }
 }
 
-async fn is_over(
-    engine: &Engine,
-    incident: &IncidentId,
-    now: Millis,
-) -> Result<bool, WorkerError> {
+async fn is_over(engine: &Engine, incident: &IncidentId, now: Millis) -> Result<bool, WorkerError> {
     let days = engine.settings.evidence_days.unwrap_or(SESSION_DAYS);
     let scoped = engine.store.within(engine.keys.organisation());
     let snapshot = scoped.snapshot(incident, now).await?;

@@ -68,10 +68,7 @@ pub async fn run(engine: Arc<Engine>, name: &str, stop: CancellationToken) {
         }
         let rest = async {
             if sweeping {
-                for swept in [
-                    sweep_evidence(&engine).await,
-                    sweep_sessions(&engine).await,
-                ] {
+                for swept in [sweep_evidence(&engine).await, sweep_sessions(&engine).await] {
                     turned = swept.and(turned);
                 }
             }

@@ -21,9 +21,9 @@ use crate::change::RepoPath;
 use crate::events::Event;
 use crate::hook_gate::service::{Answers as _, GateService};
 use crate::hook_gate::{
-    BLOCKS, CallBudget, ConfiguredAnswers, Evidence, HookEvent, MintError, NewSession, ProducerTools, Question,
-    Registered, Run, RunPlace, SessionAnswers, SessionId, SessionTokens, Surroundings, ToolGrant,
-    register, run_and_seal,
+    BLOCKS, CallBudget, ConfiguredAnswers, Evidence, HookEvent, MintError, NewSession,
+    ProducerTools, Question, Registered, Run, RunPlace, SessionAnswers, SessionId, SessionTokens,
+    Surroundings, ToolGrant, register, run_and_seal,
 };
 use crate::incident::{EscalationReason, StepError};
 use crate::receipts::{Constraints, Door, Intent, ToolName};

@@ -178,7 +178,10 @@ async fn checks(
     base: Oid,
     files: &[RepoPath],
 ) -> Result<Vec<SessionCheck>, StepError> {
-    let alone = files.iter().take(MOST_LOOKED_AT).map(|file| vec![file.clone()]);
+    let alone = files
+        .iter()
+        .take(MOST_LOOKED_AT)
+        .map(|file| vec![file.clone()]);
     let mut found = Vec::new();
     for hints in std::iter::once(files.to_vec()).chain(alone) {
         if let Detection::Found(toolchain) = detected(*work, clone, base, hints).await? {

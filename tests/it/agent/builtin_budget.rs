@@ -89,10 +89,7 @@ async fn a_request_that_could_cost_too_much_is_not_made() {
     let mut scene = Scene::new();
     scene.budget.money = Some(costing("0.016383"));
     let ended = scene.fix(endless()).await.unwrap_err();
-    assert_eq!(
-        status(&ended),
-        "its budget of money (0.016383 USD) used up"
-    );
+    assert_eq!(status(&ended), "its budget of money (0.016383 USD) used up");
     let report = scene.report();
     assert_eq!((report.requests, report.cost.unwrap().micro), (0, 0));
 

@@ -36,7 +36,17 @@ fn a_budget_in_money_needs_prices() {
 
 #[test]
 fn what_is_no_exact_amount_is_refused() {
-    for money in ["\"0\"", "2.5", "\"2,5\"", "\"-1\"", "\"1e3\"", "\"0.0000001\"", "\".5\"", "\"5.\"", "\"9999999999\""] {
+    for money in [
+        "\"0\"",
+        "2.5",
+        "\"2,5\"",
+        "\"-1\"",
+        "\"1e3\"",
+        "\"0.0000001\"",
+        "\".5\"",
+        "\"5.\"",
+        "\"9999999999\"",
+    ] {
         let refused = refusal(agent(PRICE, &format!("money: {money}")));
         assert!(refused.contains("agent"), "{money}: {refused}");
     }

@@ -47,12 +47,17 @@ fn a_call_beyond_the_budget_is_refused_with_its_receipt() {
     let beyond = ask("Read");
     assert!(beyond.blocked);
     assert!(
-        beyond.reason.contains("used up its budget of 2 calls of tools (agent.budget.tool_calls)"),
+        beyond
+            .reason
+            .contains("used up its budget of 2 calls of tools (agent.budget.tool_calls)"),
         "{}",
         beyond.reason
     );
     let kept = receipts(&desk.home().join("hook-gate/S2")).unwrap();
     assert_eq!(kept.len(), 4, "the root and three calls");
     let last = &kept[3].payload["x_gate"];
-    assert_eq!((&last["decision"], &last["stage"]), (&"DENY".into(), &"session".into()));
+    assert_eq!(
+        (&last["decision"], &last["stage"]),
+        (&"DENY".into(), &"session".into())
+    );
 }

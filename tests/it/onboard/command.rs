@@ -289,12 +289,23 @@ fn credentials_are_told(home: &Path, project: &str, token: &str) {
         }
     }
     let own = |event: &&Value| event["task_id"] == project;
-    let names: Vec<&str> = told.iter().filter(own).map(|event| event["event"].as_str().unwrap()).collect();
+    let names: Vec<&str> = told
+        .iter()
+        .filter(own)
+        .map(|event| event["event"].as_str().unwrap())
+        .collect();
     assert_eq!(
         names,
-        ["credential_stored", "credential_replaced", "credential_replaced", "credential_removed"]
+        [
+            "credential_stored",
+            "credential_replaced",
+            "credential_replaced",
+            "credential_removed"
+        ]
     );
-    let resealed = told.iter().find(|event| event["event"] == "credentials_resealed");
+    let resealed = told
+        .iter()
+        .find(|event| event["event"] == "credentials_resealed");
     assert_eq!(resealed.unwrap()["fields"]["credentials"], 1);
 }
 

@@ -95,8 +95,22 @@ fn a_producers_folder_lies_below_the_top() {
     let policy = Policy::parse(within("\"web/app\"").as_bytes()).unwrap();
     assert_eq!(policy.producers()[0].folder.as_deref(), Some("web/app"));
     assert!(policy.at_top().is_empty());
-    for folder in ["", "/", "/etc", "..", "web/../..", "./web", "web//app", "web/", "a\\\\b", "a\\u0000"] {
+    for folder in [
+        "",
+        "/",
+        "/etc",
+        "..",
+        "web/../..",
+        "./web",
+        "web//app",
+        "web/",
+        "a\\\\b",
+        "a\\u0000",
+    ] {
         let refused = refusal(&within(&format!("\"{folder}\"")));
-        assert!(refused.contains("none below the worktree's top"), "{folder}: {refused}");
+        assert!(
+            refused.contains("none below the worktree's top"),
+            "{folder}: {refused}"
+        );
     }
 }

@@ -106,7 +106,10 @@ async fn a_model_mends_the_sums_through_the_gate() {
     let counted = session.input_tokens + 2 * session.output_tokens;
     assert!(session.cost.unwrap().micro > counted);
     let words = session.in_words();
-    assert!(words.ends_with(&format!(", {}", session.cost.unwrap())), "{words}");
+    assert!(
+        words.ends_with(&format!(", {}", session.cost.unwrap())),
+        "{words}"
+    );
     assert_eq!(
         diagnosed.cost.unwrap().micro,
         diagnosed.input_tokens + 2 * diagnosed.output_tokens

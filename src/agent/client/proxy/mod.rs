@@ -332,15 +332,13 @@ impl Proxy {
         if !matches!(answered, Ok(Ok(_))) {
             self.estimate(bytes.unwrap_or(0), 0);
         }
-        let answered = answered
-            .map_err(|_| late())?
-            .map_err(|error| {
-                let reason = https::words(error);
-                refusal(
-                    StatusCode::BAD_GATEWAY,
-                    &format!("the model's server: {reason}"),
-                )
-            })?;
+        let answered = answered.map_err(|_| late())?.map_err(|error| {
+            let reason = https::words(error);
+            refusal(
+                StatusCode::BAD_GATEWAY,
+                &format!("the model's server: {reason}"),
+            )
+        })?;
         if answered.status().is_success() {
             Ok(self.stream(answered, place, bytes))
         } else {

@@ -13,8 +13,8 @@ use caretaker::agent::client::proxy::{
     Allowance, LARGEST_REQUEST, ModelProxy, Protocol, ProxyError, Route, Tokens, Upstream,
     UsageReader, Used, reaches_beyond,
 };
-use proptest::prelude::*;
 use caretaker::incident::{Currency, MoneyBudget, Prices};
+use proptest::prelude::*;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -422,8 +422,9 @@ async fn once_the_money_is_spent_nothing_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_counts_nothing_is_estimated_by_bytes() {
-    let mute: Answering =
-        Arc::new(|_| ([("content-type", "application/json")], "{\"x\":\"123456\"}").into_response());
+    let mute: Answering = Arc::new(|_| {
+        ([("content-type", "application/json")], "{\"x\":\"123456\"}").into_response()
+    });
     let way = Way::allowed(Protocol::OpenAi, mute, |allowed| {
         allowed.money = costing("1000");
     })
