@@ -280,7 +280,10 @@ pub struct People {
 
 impl Approver for People {
     fn wait(&self, session: &Registered, call: &Call, asked: &Decision) -> Decision {
+        let worktree = session.worktree.to_string_lossy();
         let question = Asked {
+            worktree: &worktree,
+            works_in: call.folder.as_deref(),
             session: &session.session,
             task: session.policy.task(),
             role: &self.role,

@@ -11,6 +11,7 @@ use caretaker::id::ToolCallId;
 use caretaker::signer::system_randomness;
 use caretaker::store::{CallDecision, NewCall};
 use caretaker::tool_gate::always_allow::Pattern;
+use caretaker::tool_gate::call_pattern::CallOrigin;
 use caretaker::web::{ScopedToken, ToolCalls, router};
 use serde_json::{Value, json};
 
@@ -67,6 +68,11 @@ impl World {
             arguments: &arguments.to_string(),
             nonce: NONCE,
             ttl_seconds: 600,
+            origin: &CallOrigin {
+                scope: "prj".to_owned(),
+                worktree: "/work".to_owned(),
+                folder: None,
+            },
         };
         let organisation = &self.scene.project.organisation;
         let asked = self.scene.store.ask_about_call(organisation, &call, NOW);
@@ -363,6 +369,8 @@ async fn the_page_releases_an_agent_that_waits() {
         role: "worker",
         tool: "Write",
         arguments: &arguments,
+        worktree: "/work",
+        works_in: None,
     };
     let person = async {
         loop {
