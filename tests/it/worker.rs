@@ -2,6 +2,7 @@
 
 pub(crate) mod acting_as_app;
 mod anchoring;
+mod below;
 mod builtin;
 mod crash;
 mod credential;

@@ -357,7 +357,7 @@ on_both! {
     // A worker's session has another worktree for each incident: what counts is whose incident it is.
     async fn a_pattern_of_an_incidents_session_counts_in_its_project(world) {
         let organisation = &world.project.organisation;
-        let incident = world.incident.clone();
+        let incident = world.open("a job").await;
         let project = world.store.project_of_incident(organisation, &incident).await.unwrap();
         assert_eq!(project, Some(world.project.id.clone()));
         let other = caretaker::id::OrganisationId::new(NOW, [9; 10]);

@@ -218,11 +218,16 @@ async fn world(manner: Manner) -> World {
 
 /// The same with any coder.
 pub(super) async fn gated(coder: Arc<dyn Coder>) -> World {
-    let mut world = World::new(Setting {
+    gated_with(Setting {
         coder: Some(coder),
         ..Setting::sums()
     })
-    .await;
+    .await
+}
+
+/// The same with any setting.
+pub(super) async fn gated_with(setting: Setting) -> World {
+    let mut world = World::new(setting).await;
     let events = Arc::clone(&world.engine.events);
     world.engine.gate = Some(Arc::new(gate(&world, events)));
     world
