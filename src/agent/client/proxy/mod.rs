@@ -223,8 +223,7 @@ fn credential(upstream: &Upstream) -> Result<Option<(HeaderName, HeaderValue)>, 
 
 fn add(to: &AtomicU64, more: u64) {
     let added = |sum: u64| Some(sum.saturating_add(more));
-    // It always has a next value.
-    drop(to.fetch_update(Ordering::SeqCst, Ordering::SeqCst, added));
+    let _before = to.fetch_update(Ordering::SeqCst, Ordering::SeqCst, added);
 }
 
 impl Proxy {
