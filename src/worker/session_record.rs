@@ -124,7 +124,7 @@ async fn kept(work: &Work<'_>, ended: &Ended) -> Result<Kept, StepError> {
             let why = verified.failures.first().map_or("", String::as_str);
             return Err(ungated(&format!("its receipts do not verify: {why}")));
         }
-        // Break it: leave this out; a session signs as many documents as it makes calls.
+        // Each call is signed twice, and each document stored.
         if proof.receipts > MOST_CALLS {
             return Err(ungated(&format!(
                 "it made {} calls of tools, and those of one session that are signed are at most {MOST_CALLS}",
