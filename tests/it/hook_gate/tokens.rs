@@ -267,26 +267,16 @@ fn a_worktree_below_the_state_can_be_worked_in() {
     }
 }
 
-/// What a running worker answers with: tokens, the configured checks, and the score in the receipt.
 const WRITES: &str = "Writes a whole file, replacing what was there.\n\nargs: {\"content\":\"\",\"file_path\":\"src/a\"}";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_score_is_in_the_receipt_as_a_whole_number() {
-    let desk = Desk::empty();
-    let (home, work) = (held(&desk, &desk.work()), desk.work());
-    let scene = Scene::new(Wanted::default());
-    scene.fake.knows("Mend src/a", &[1.0, 0.0, 0.0]);
-    scene.fake.knows(WRITES, &[0.6, 0.8, 0.0]);
-    scene.fake.knows(
-        "Reads the contents of a file.\n\nargs: {\"file_path\":\"src/a\"}",
-        &[0.0, 1.0, 0.0],
-    );
+/// What a worker answers with, calls scored by this scene.
+async fn scored(desk: &Desk, home: &Home, scene: Scene) -> ConfiguredAnswers {
     let file = format!("sqlite://{}", desk.path("q.db").display());
     let organisation = OrganisationId::new(NOW, [3; 10]);
     let stream = Arc::new(Stream::default());
     let clock = Arc::new(FixedClock::at(NOW));
     let runtime = tokio::runtime::Handle::current();
-    let answers = ConfiguredAnswers {
+    ConfiguredAnswers {
         home: home.clone(),
         configured: Configured::default()
             .scored(Scoring::Here(Arc::new(scene.engine), runtime.clone())),
@@ -304,7 +294,22 @@ async fn a_score_is_in_the_receipt_as_a_whole_number() {
         profile: None,
         launcher: PathBuf::from(super::program()),
         within: Duration::from_mins(1),
-    };
+    }
+}
+
+/// What a running worker answers with: tokens, the configured checks, and the score in the receipt.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_score_is_in_the_receipt_as_a_whole_number() {
+    let desk = Desk::empty();
+    let (home, work) = (held(&desk, &desk.work()), desk.work());
+    let scene = Scene::new(Wanted::default());
+    scene.fake.knows("Mend src/a", &[1.0, 0.0, 0.0]);
+    scene.fake.knows(WRITES, &[0.6, 0.8, 0.0]);
+    scene.fake.knows(
+        "Reads the contents of a file.\n\nargs: {\"file_path\":\"src/a\"}",
+        &[0.0, 1.0, 0.0],
+    );
+    let answers = scored(&desk, &home, scene).await;
     let ask = |event: Value| {
         let (answers, work) = (answers.clone(), work.clone());
         tokio::task::spawn_blocking(move || {
@@ -341,4 +346,39 @@ async fn a_score_is_in_the_receipt_as_a_whole_number() {
         panic!("not registered");
     };
     assert!(session.tokens.is_some());
+}
+
+/// What was not measured, or not by its score, does not look as if it were.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receipt_has_no_score_that_did_not_decide() {
+    let desk = Desk::empty();
+    let (home, work) = (held(&desk, &desk.work()), desk.work());
+    let asked = async |scene: Scene| {
+        let answers = scored(&desk, &home, scene).await;
+        let work = work.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            let input = serde_json::to_vec(&write("src/a")).unwrap();
+            answers.answer(&question(&work, &input, NOW))
+        });
+        asked.await.unwrap()
+    };
+    let known = |wanted: Wanted| {
+        let scene = Scene::new(wanted);
+        scene.fake.knows("Mend src/a", &[1.0, 0.0, 0.0]);
+        scene.fake.knows(WRITES, &[1.0, 0.0, 0.0]);
+        scene
+    };
+    let exempt = known(Wanted {
+        exempt: &["Write"],
+        ..Wanted::default()
+    });
+    assert!(!asked(exempt).await.blocked);
+    assert_eq!(last(&home)["x_gate"].get("alignment"), None);
+
+    let unrecorded = known(Wanted::default());
+    unrecorded.stream.full.store(true, std::sync::atomic::Ordering::SeqCst);
+    assert!(asked(unrecorded).await.blocked);
+    let said = last(&home)["x_gate"]["alignment"].clone();
+    assert_eq!(said.get("score_micro"), None, "{said}");
+    assert_eq!(said["intent"], format!("sha256:{}", Sha256Digest::of(b"Mend src/a")));
 }
