@@ -480,6 +480,9 @@ def proposal_checked(said):
     if "session" in said:
         receipts = said["session"]["receipts"]["count"]
         require(receipts > said["session"]["calls"], "fewer receipts than calls and the root")
+        if "scores" in said["session"]:
+            scores = said["session"]["scores"]["count"]
+            require(1 <= scores <= min(receipts - 1, 4096), "another number of scores")
     return subjects_of_target(said["target"])
 
 
@@ -599,7 +602,7 @@ TYPES = {
         agent=shape(id=label, model_=text), context_manifest=digest, tests=array(digest), intent_document_=digest,
         class_=class_, session_=shape(
             id=label, policy=digest, tokens=digest, receipts=shape(sha256=hash_, count=count), calls=count, record=digest,
-            outcomes=digest, completion=digest, advisory=boolean))),
+            outcomes=digest, scores_=shape(sha256=hash_, count=count), completion=digest, advisory=boolean))),
     OWN % "policy-decision": ("policy-decision", "policy", decision_checked, shape(**{
         "event": event_block, "proposal": digest, "target": target, "verdict": words("deny approve free"),
         "terminal": boolean, "class": class_, "rules": array(shape(id=text, path_=text, pattern_=text)),

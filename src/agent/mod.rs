@@ -139,6 +139,11 @@ pub trait Coder: Send + Sync {
         Governance::Confined
     }
 
+    /// Calls of tools that the gate lets it make in one task; those beyond are refused. `None` for one that counts by itself.
+    fn most_calls(&self) -> Option<u64> {
+        None
+    }
+
     /// Finds the cause; must not change the tree.
     async fn diagnose(
         &self,

@@ -7,6 +7,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::incident::Money;
+
 /// How a coder's own calls of tools are governed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Governance {
@@ -70,6 +72,9 @@ pub struct SessionReport {
     pub input_tokens: u64,
     /// Tokens that were received.
     pub output_tokens: u64,
+    /// What they cost, with estimates where the provider counted nothing; none without prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
 }
 
 /// One session of a coder that calls tools.

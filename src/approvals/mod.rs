@@ -10,6 +10,7 @@ use crate::events::{Event, EventSink};
 use crate::id::{AlwaysId, OrganisationId, ToolCallId};
 use crate::store::{CallAnswer, CallDecision, NewCall, Resolved, Store, StoreError, ToolCall};
 use crate::tool_gate::always_allow::Pattern;
+use crate::tool_gate::call_pattern::{CallOrigin, CallPattern, Made, PatternError};
 use crate::tool_gate::decider::{Decider, DeciderKind};
 
 /// How often whoever waits looks for an answer.
@@ -42,6 +43,10 @@ pub struct Question<'a> {
     pub tool: &'a str,
     /// Its arguments.
     pub arguments: &'a Value,
+    /// The top of the session's worktree.
+    pub worktree: &'a str,
+    /// The folder that the client works in; none is the top.
+    pub works_in: Option<&'a str>,
 }
 
 /// What came of asking.
@@ -61,6 +66,9 @@ pub enum AskError {
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The pattern.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
     /// No randomness.
     #[error("making the nonce of a question: {0}")]
     Random(crate::attest::keys::FillError),
@@ -97,7 +105,11 @@ impl Approvals {
         if let Some(always) = always.await? {
             return Ok(Answer::Always(always));
         }
-        let id = self.put(question, pattern).await?;
+        let origin = self.origin(question).await?;
+        if let Some(always) = self.allowed_by_pattern(question, &origin).await? {
+            return Ok(Answer::Always(always));
+        }
+        let id = self.put(question, pattern, &origin).await?;
         loop {
             let call = self.store.tool_call(&self.organisation, &id).await?;
             let Some(call) = call else {
@@ -117,8 +129,76 @@ impl Approvals {
         }
     }
 
+    /// What the call belongs to: the project, where it is for an incident; else its worktree.
+    async fn origin(&self, question: &Question<'_>) -> Result<CallOrigin, AskError> {
+        let project = match question.task.parse() {
+            Ok(incident) => {
+                let project = self
+                    .store
+                    .project_of_incident(&self.organisation, &incident);
+                project.await?
+            }
+            Err(_) => None,
+        };
+        Ok(CallOrigin {
+            scope: project.map_or_else(
+                || question.worktree.to_owned(),
+                |project| project.as_str().to_owned(),
+            ),
+            worktree: question.worktree.to_owned(),
+            folder: question.works_in.map(str::to_owned),
+        })
+    }
+
+    /// The pattern that stands for a call. One that is no pattern by today's rules stands for nothing.
+    async fn allowed_by_pattern(
+        &self,
+        question: &Question<'_>,
+        origin: &CallOrigin,
+    ) -> Result<Option<AlwaysId>, AskError> {
+        let tool = question.tool;
+        let patterns = self
+            .store
+            .call_patterns(&self.organisation, &origin.scope, tool);
+        let made = Made {
+            tool,
+            arguments: question.arguments,
+            worktree: &origin.worktree,
+            folder: origin.folder.as_deref(),
+        };
+        let found = patterns.await?.into_iter().find(|(_, text)| {
+            CallPattern::parse(tool, text).is_ok_and(|pattern| pattern.matches(&made))
+        });
+        Ok(found.map(|(id, _)| id))
+    }
+
+    /// A pattern that is stated in an answer: one that stands for the call that it answers.
+    async fn stated(&self, id: &ToolCallId, text: &str) -> Result<(), AskError> {
+        let Some(call) = self.call(id).await? else {
+            return Ok(());
+        };
+        let pattern = CallPattern::parse(&call.tool, text)?;
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let made = Made {
+            tool: &call.tool,
+            arguments: &arguments,
+            worktree: &call.origin.worktree,
+            folder: call.origin.folder.as_deref(),
+        };
+        // Break it: leave this out; `store::tool_call::a_pattern_that_is_stated_allows_what_it_stands_for_in_its_project` fails.
+        if call.origin.scope.is_empty() || !pattern.matches(&made) {
+            return Err(PatternError::OF_ANOTHER_CALL.into());
+        }
+        Ok(())
+    }
+
     /// Puts a question into the queue without waiting.
-    async fn put(&self, question: &Question<'_>, pattern: Pattern) -> Result<ToolCallId, AskError> {
+    async fn put(
+        &self,
+        question: &Question<'_>,
+        pattern: Pattern,
+        origin: &CallOrigin,
+    ) -> Result<ToolCallId, AskError> {
         let now = self.clock.now();
         let id = ToolCallId::new(now, self.entropy()?);
         let mut nonce = [0; 16];
@@ -133,6 +213,7 @@ impl Approvals {
             arguments: &arguments,
             nonce: &hex::encode(nonce),
             ttl_seconds: self.timeout_seconds,
+            origin,
         };
         self.store
             .ask_about_call(&self.organisation, &call, now)
@@ -140,10 +221,10 @@ impl Approvals {
         Ok(id)
     }
 
-    /// Answers a question. `Always` allows the same call from now on.
+    /// Answers a question. `Always` allows the same call from now on, or what a stated pattern stands for.
     ///
     /// # Errors
-    /// The database, or the audit stream: nothing was decided then.
+    /// The pattern, the database, or the audit stream: nothing was decided then.
     pub async fn resolve(
         &self,
         id: &ToolCallId,
@@ -152,10 +233,16 @@ impl Approvals {
         let now = self.clock.now();
         let pattern = AlwaysId::new(now, self.entropy()?);
         let always = answer.decision == CallDecision::Always;
+        match answer.pattern {
+            Some(_) if !always => return Err(PatternError::WITHOUT_ALWAYS.into()),
+            Some(text) => self.stated(id, text).await?,
+            None => {}
+        }
+        let by_pattern = answer.pattern.is_some();
         let mut record = |call: &ToolCall| {
-            self.record("human_approval_decision", call, answer.decider)?;
+            self.record("human_approval_decision", call, answer.decider, false)?;
             if always {
-                self.record("always_allow_promotion", call, answer.decider)?;
+                self.record("always_allow_promotion", call, answer.decider, by_pattern)?;
             }
             Ok(())
         };
@@ -177,7 +264,8 @@ impl Approvals {
         now: Millis,
     ) -> Result<Option<ToolCall>, AskError> {
         let decider = Decider::system(component);
-        let mut record = |call: &ToolCall| self.record("human_approval_decision", call, &decider);
+        let mut record =
+            |call: &ToolCall| self.record("human_approval_decision", call, &decider, false);
         let ended = self
             .store
             .expire_call(&self.organisation, id, &decider, now, &mut record);
@@ -232,6 +320,7 @@ impl Approvals {
         event: &'static str,
         call: &ToolCall,
         decider: &Decider,
+        by_pattern: bool,
     ) -> Result<(), String> {
         let decision = call.resolution.as_ref().map(|found| found.decision);
         let fields = json!({
@@ -245,7 +334,12 @@ impl Approvals {
             "decision": decision,
         });
         let fields = match fields {
-            Value::Object(fields) => fields,
+            Value::Object(mut fields) => {
+                if by_pattern {
+                    fields.insert("pattern".to_owned(), true.into());
+                }
+                fields
+            }
             _ => Map::new(),
         };
         let event = Event::new(event, call.task.clone(), fields);

@@ -1,5 +1,7 @@
 //! The evidence store's side of a ledger: whether what signed events name is still there.
 
+mod listed;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::LedgerRow;
@@ -19,6 +21,10 @@ pub struct KeptEvidence {
     plain: BTreeSet<Sha256Digest>,
     signed: BTreeMap<Sha256Digest, Envelope>,
     altered: BTreeSet<Sha256Digest>,
+    /// The names of signed documents, by the digest of their bytes.
+    by_bytes: BTreeMap<Sha256Digest, Sha256Digest>,
+    /// Documents that are lists of such digests.
+    lists: BTreeMap<Sha256Digest, Vec<Sha256Digest>>,
 }
 
 impl KeptEvidence {
@@ -30,7 +36,10 @@ impl KeptEvidence {
         }
         self.plain.insert(key);
         if let Ok(envelope) = Envelope::parse(bytes) {
+            self.by_bytes.insert(key, envelope.digest());
             self.signed.insert(envelope.digest(), envelope);
+        } else if let Some(list) = listed::read(bytes) {
+            self.lists.insert(key, list);
         }
     }
 
@@ -53,7 +62,7 @@ impl KeptEvidence {
         wanted
     }
 
-    /// Digests that the signed documents held so far name, and that nothing was added for yet.
+    /// Digests that the signed documents and lists held so far name, and that nothing was added for yet.
     pub fn wanted_further(&self) -> BTreeSet<Sha256Digest> {
         let named = self.signed.values().filter_map(|envelope| {
             let bytes = envelope.to_bytes().ok()?;
@@ -63,8 +72,27 @@ impl KeptEvidence {
         named
             .flat_map(|statement| named_inside(&statement))
             .map(|named| named.name)
+            .chain(self.lists.values().flatten().copied())
             .filter(|name| !self.plain.contains(name) && !self.altered.contains(name))
             .collect()
+    }
+
+    /// What it comes to that nothing is held under a name.
+    fn missing(
+        &self,
+        gone: &BTreeSet<Sha256Digest>,
+        name: &Sha256Digest,
+    ) -> Result<(), (Verdict, String)> {
+        if self.altered.contains(name) {
+            Err((Verdict::Invalid, "other bytes under that digest".to_owned()))
+        } else if gone.contains(name) {
+            Ok(())
+        } else {
+            Err((
+                Verdict::CannotVerify,
+                "nothing in the evidence store, and no gap that says so".to_owned(),
+            ))
+        }
     }
 }
 
@@ -92,22 +120,29 @@ fn named_by(event: &Event) -> Vec<Named> {
                 kind: Some(PredicateType::TestResult),
             });
             let session = proposal.session.iter().flat_map(|session| {
+                let scores = session.scores.map(|scores| scores.sha256);
                 [
-                    ("the receipts of the agent's session", session.record.sha256),
                     (
-                        "the outcomes of the agent's session",
-                        session.outcomes.sha256,
+                        "the receipts of the agent's session",
+                        Some(session.record.sha256),
                     ),
                     (
+                        "the outcomes of the agent's session",
+                        Some(session.outcomes.sha256),
+                    ),
+                    ("the scores of the agent's session", scores),
+                    (
                         "the checks after the agent's session",
-                        session.completion.sha256,
+                        Some(session.completion.sha256),
                     ),
                 ]
             });
-            let session = session.map(|(what, name)| Named {
-                what,
-                name,
-                kind: None,
+            let session = session.filter_map(|(what, name)| {
+                Some(Named {
+                    what,
+                    name: name?,
+                    kind: None,
+                })
             });
             std::iter::once(manifest)
                 .chain(tests)
@@ -182,6 +217,12 @@ pub(super) fn check(report: &mut Report, trust: &TrustHistory, kept: &KeptEviden
                 )),
             }
         }
+        if let Some(Event::Proposal(proposal)) = &event.event {
+            let faults = listed::faults(trust, kept, &gone, proposal).into_iter();
+            failures.extend(
+                faults.map(|(verdict, expected, found)| (position, verdict, expected, found)),
+            );
+        }
     }
     for (position, verdict, expected, found) in failures {
         report.fail_event(position, verdict, Rule::Evidence, expected, found);
@@ -195,18 +236,7 @@ fn examine(
     gone: &BTreeSet<Sha256Digest>,
     named: &Named,
 ) -> Result<Vec<Named>, (Verdict, String)> {
-    let missing = || {
-        if kept.altered.contains(&named.name) {
-            Err((Verdict::Invalid, "other bytes under that digest".to_owned()))
-        } else if gone.contains(&named.name) {
-            Ok(Vec::new())
-        } else {
-            Err((
-                Verdict::CannotVerify,
-                "nothing in the evidence store, and no gap that says so".to_owned(),
-            ))
-        }
-    };
+    let missing = || kept.missing(gone, &named.name).map(|()| Vec::new());
     let Some(kind) = named.kind else {
         return if kept.plain.contains(&named.name) {
             Ok(Vec::new())

@@ -16,7 +16,7 @@ use super::runtime::block_on;
 use super::{Verdict, complain, print};
 use crate::approvals::Approvals;
 use crate::attest::text::shown;
-use crate::clock::{Clock as _, SystemClock};
+use crate::clock::{Clock as _, Millis, SystemClock};
 use crate::id::{AlwaysId, OrganisationId, ToolCallId};
 use crate::store::{CallAnswer, CallDecision, Resolved, Store, ToolCall};
 use crate::tool_gate::decider::{AuthMethod, Decider};
@@ -33,6 +33,10 @@ pub(super) struct ApproveArguments {
     /// Allow it, and the same tool with exactly the same arguments from now on.
     #[arg(long)]
     always: bool,
+    /// With --always: what is allowed from now on instead of exactly this, in this project: a path from the worktree's top ("src/*.rs",
+    /// "docs/**") for a tool that names files, words ("cargo test *") for one that runs commands.
+    #[arg(long, value_name = "PATTERN", requires = "always")]
+    pattern: Option<String>,
     /// Why, at most 500 bytes; the agent is told the reason of a refusal.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -94,8 +98,10 @@ impl Queue {
         call: &ToolCall,
         decision: CallDecision,
         reason: Option<&str>,
+        pattern: Option<&str>,
     ) -> anyhow::Result<Resolved> {
         let answer = CallAnswer {
+            pattern,
             decision,
             nonce: Some(&call.nonce),
             decider: &self.decider,
@@ -134,7 +140,12 @@ async fn one(
         format!("there is no call {id}; `caretaker approve --tool` lists those that wait")
     })?;
     match queue
-        .answer(&call, decision, arguments.reason.as_deref())
+        .answer(
+            &call,
+            decision,
+            arguments.reason.as_deref(),
+            arguments.pattern.as_deref(),
+        )
         .await?
     {
         Resolved::Done(call) => {
@@ -229,6 +240,7 @@ async fn list(queue: &Queue, as_json: bool) -> anyhow::Result<Verdict> {
 
 async fn always(queue: &Queue, as_json: bool) -> anyhow::Result<Verdict> {
     let patterns = queue.store.always_list(&queue.organisation).await?;
+    let wider = queue.store.pattern_list(&queue.organisation).await?;
     if as_json {
         let patterns: Vec<_> = patterns
             .iter()
@@ -241,17 +253,36 @@ async fn always(queue: &Queue, as_json: bool) -> anyhow::Result<Verdict> {
                 })
             })
             .collect();
-        print(&json!({ "always": patterns }).to_string())?;
+        let wider: Vec<_> = wider
+            .iter()
+            .map(|allowed| {
+                json!({
+                    "id": allowed.id.as_str(), "tool_name": allowed.tool, "pattern": allowed.pattern, "scope": allowed.scope,
+                    "by": allowed.decider, "created_at": allowed.created_at.to_string(),
+                    "revoked_at": allowed.revoked.as_ref().map(|(_, at)| at.to_string()),
+                })
+            })
+            .collect();
+        print(&json!({ "always": patterns, "patterns": wider }).to_string())?;
         return Ok(Verdict::Done);
     }
-    if patterns.is_empty() {
+    if patterns.is_empty() && wider.is_empty() {
         print("nothing is always allowed")?;
     }
+    for allowed in &wider {
+        print(&format!(
+            "{}  {}  {}, allowed at {} by {}\n  pattern {} in {}",
+            allowed.id,
+            shown(&allowed.tool),
+            in_force(allowed.revoked.as_ref()),
+            allowed.created_at,
+            allowed.decider.identifier(),
+            shown(&allowed.pattern),
+            shown(&allowed.scope)
+        ))?;
+    }
     for pattern in &patterns {
-        let state = pattern.revoked.as_ref().map_or_else(
-            || "in force".to_owned(),
-            |(by, at)| format!("taken back at {at} by {}", by.identifier()),
-        );
+        let state = in_force(pattern.revoked.as_ref());
         print(&format!(
             "{}  {}  {state}, allowed at {} by {}\n  {}",
             pattern.id,
@@ -264,12 +295,22 @@ async fn always(queue: &Queue, as_json: bool) -> anyhow::Result<Verdict> {
     Ok(Verdict::Done)
 }
 
+fn in_force(revoked: Option<&(Decider, Millis)>) -> String {
+    revoked.map_or_else(
+        || "in force".to_owned(),
+        |(by, at)| format!("taken back at {at} by {}", by.identifier()),
+    )
+}
+
 async fn revoke(queue: &Queue, id: &AlwaysId) -> anyhow::Result<Verdict> {
     let now = SystemClock.now();
     let revoked = queue
         .store
         .revoke_always(&queue.organisation, id, &queue.decider, now);
-    if revoked.await? {
+    let by_pattern = queue
+        .store
+        .revoke_pattern(&queue.organisation, id, &queue.decider, now);
+    if revoked.await? || by_pattern.await? {
         print(&format!(
             "{id} is taken back: the same call is asked about again"
         ))?;

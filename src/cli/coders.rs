@@ -15,6 +15,7 @@ use crate::agent::{Coder, CommandCoder, ScriptedCoder};
 use crate::clock::SystemClock;
 use crate::config::{self, Adapter, Agent, Environment, ModelProvider};
 use crate::hook_gate::CoderHooks;
+use crate::incident::MoneyBudget;
 use crate::sandbox::{Limits, Sandbox};
 use crate::worker::Tools;
 
@@ -71,6 +72,7 @@ fn builtin(
         requests: agent.budget.requests.into(),
         tool_calls: agent.budget.tool_calls.into(),
         tokens: agent.budget.tokens,
+        money: money(agent, model),
         wall: Duration::from_secs(agent.budget.wall_seconds.into()),
     };
     let tools = Tools::of_process();
@@ -136,6 +138,7 @@ fn outside(
             requests: agent.budget.requests.into(),
             tool_calls: agent.budget.tool_calls.into(),
             tokens: agent.budget.tokens,
+            money: money(agent, model),
             wall: Duration::from_secs(agent.budget.wall_seconds.into()),
         },
         home: configuration.home.clone(),
@@ -156,6 +159,13 @@ fn model(agent: &Agent) -> anyhow::Result<&config::Model> {
         .model
         .as_ref()
         .ok_or_else(|| anyhow::anyhow!("agent.model is missing; name the model there"))
+}
+
+fn money(agent: &Agent, model: &config::Model) -> Option<MoneyBudget> {
+    model.price.map(|prices| MoneyBudget {
+        prices,
+        most: agent.budget.money,
+    })
 }
 
 fn key(model: &config::Model, environment: &Environment) -> anyhow::Result<Option<SecretString>> {

@@ -11,6 +11,7 @@ mod calls;
 mod change;
 mod coders;
 mod connectors;
+mod credential_events;
 mod demo;
 mod doctor;
 mod embedder;

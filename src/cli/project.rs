@@ -15,7 +15,7 @@ use serde_json::json;
 use super::hosting::Hosting;
 use super::installation::Installation;
 use super::runtime::block_on;
-use super::{Verdict, assembly, print};
+use super::{Verdict, assembly, credential_events, print};
 use crate::approve::Principal;
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
@@ -254,6 +254,13 @@ async fn register(
     let registered = onboard::register(&office, &registration, id, random, now).await;
     recorder.flush(&store, &organisation).await;
     let mut registered = registered?;
+    let stored = &registered.project;
+    credential_events::tell(
+        configuration,
+        "credential_stored",
+        stored.id.as_str(),
+        [("actor", serde_json::json!(stored.owner.to_string()))],
+    );
     if arguments.rules.is_none() {
         let warning = "these are starter rules for any project; write rules of your own and register with --rules";
         registered.warnings.insert(0, warning.to_owned());

@@ -145,6 +145,7 @@ async fn start(
         )?);
         running.serve(listener, state);
     }
+    let recorder = recorder.telling(Arc::clone(&engine.events));
     running.record(recorder, engine.store.clone(), keys.organisation().clone());
     running.gate(&configuration.home, gate)?;
     running.sweep(approvals);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::address::ServiceUrl;
 use super::document::AgentSection;
 use super::secret::SecretSource;
+use crate::incident::{Amount, Prices};
 
 /// The coder behind the agent port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +90,7 @@ pub(super) struct ModelSection {
     name: Option<String>,
     base_url: Option<ServiceUrl>,
     api_key: Option<SecretSource>,
+    price: Option<Prices>,
 }
 
 /// The model behind a coder.
@@ -102,6 +104,8 @@ pub struct Model {
     pub base_url: ServiceUrl,
     /// Where its key is; Ollama needs none. The key never enters a sandbox.
     pub api_key: Option<SecretSource>,
+    /// What its tokens cost, per million.
+    pub price: Option<Prices>,
 }
 
 /// How much one task of a coder, a diagnosis or a fix, may use. What fails counts too.
@@ -114,6 +118,9 @@ pub struct Budget {
     pub tool_calls: u32,
     /// Tokens sent and received together, as the provider counts them.
     pub tokens: u64,
+    /// Money, in the currency of the model's prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub money: Option<Amount>,
     /// Seconds on the wall.
     pub wall_seconds: u32,
 }
@@ -124,6 +131,7 @@ impl Default for Budget {
             requests: 60,
             tool_calls: 200,
             tokens: 2_000_000,
+            money: None,
             wall_seconds: 1_800,
         }
     }
@@ -168,6 +176,7 @@ impl Agent {
         }
         let model = resolve_model(section.adapter, section.model, folder)?;
         check_budget(section.budget)?;
+        check_money(section.budget, model.as_ref())?;
         if section
             .command
             .iter()
@@ -247,7 +256,25 @@ fn resolve_model(
         api_key: section
             .api_key
             .map(|source| source.resolved_against(folder)),
+        price: section.price,
     }))
+}
+
+/// A budget that nothing could be held against would look like one.
+fn check_money(budget: Budget, model: Option<&Model>) -> Result<(), (&'static str, String)> {
+    let Some(money) = budget.money else {
+        return Ok(());
+    };
+    if money.micro() == 0 {
+        let reason = "a budget of nothing lets nothing be asked; write more, or leave it out";
+        return Err(("agent.budget.money", reason.to_owned()));
+    }
+    // Break it: leave this out; `config::money::a_budget_in_money_needs_prices` fails.
+    if model.is_none_or(|model| model.price.is_none()) {
+        let reason = "a budget in money needs the model's prices; write agent.model.price: {input: \"3.00\", output: \"15.00\", currency: USD}, per million tokens, or leave the budget out";
+        return Err(("agent.budget.money", reason.to_owned()));
+    }
+    Ok(())
 }
 
 fn check_budget(budget: Budget) -> Result<(), (&'static str, String)> {

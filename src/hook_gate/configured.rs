@@ -8,12 +8,13 @@ use tokio::runtime::Handle;
 
 use super::gate::Approver;
 use super::registration::Registered;
-use crate::alignment::Alignment;
+use crate::alignment::{Alignment, Scored};
 use crate::approvals::{Answer as Answered, Approvals, AskError, Question as Asked};
-use crate::attest::Label;
 use crate::attest::predicate::GateStage;
+use crate::attest::{Label, Text};
+use crate::change::Sha256Digest;
 use crate::config::{Configuration, DenyPrompts};
-use crate::intent::action_text;
+use crate::intent::{Reason, action_text};
 use crate::receipts::Alignment as ReceiptScore;
 use crate::tool_gate::approval::{AskingSettings, Settled, Step, settle};
 use crate::tool_gate::classifier::Looked;
@@ -182,14 +183,8 @@ impl Stages for SessionStages<'_> {
                 )
                 .await
         });
-        if let (Some(score), Some(embedder)) = (scored.score, &scored.embedder)
-            && let Ok(embedder) = Label::new(embedder.as_str())
-        {
-            let score_micro = score.micro().into();
-            let _first_counts = self.score.set(ReceiptScore {
-                score_micro,
-                embedder,
-            });
+        if let Some(score) = measured(&scored, self.intent) {
+            let _first_counts = self.score.set(score);
         }
         if scored.is_denied() {
             Check::Denied {
@@ -227,6 +222,32 @@ impl Stages for SessionStages<'_> {
     }
 }
 
+/// What the call's receipt says of its score; nothing of a tool that is not scored.
+fn measured(scored: &Scored, intent: Option<&str>) -> Option<ReceiptScore> {
+    if scored.reason == Reason::Exempt {
+        return None;
+    }
+    let embedder = scored.embedder.as_ref()?;
+    let thresholds = scored.thresholds?;
+    // What was refused although the score would do (no event could be written) must not read as if the score had refused it.
+    let counts = scored.reason != Reason::Unrecorded;
+    Some(ReceiptScore {
+        score_micro: scored
+            .score
+            .filter(|_| counts)
+            .map(|score| score.micro().into()),
+        embedder: Label::new(embedder.as_str()).ok()?,
+        dimensions: scored.dimension.unwrap_or_default() as u64,
+        intent: scored
+            .intent
+            .unwrap_or_else(|| Sha256Digest::of(intent.unwrap_or_default().as_bytes())),
+        action: scored.action,
+        threshold_micro: thresholds.soft().micro().into(),
+        hard_threshold_micro: thresholds.hard().micro().into(),
+        reason: Text::clipped(&scored.reason.to_string()),
+    })
+}
+
 /// What the classifier looks at; `commands` keeps what it borrows.
 fn looked<'a>(call: &'a Call, commands: &'a mut Option<shell::Commands>) -> Looked<'a> {
     let text = call
@@ -259,7 +280,10 @@ pub struct People {
 
 impl Approver for People {
     fn wait(&self, session: &Registered, call: &Call, asked: &Decision) -> Decision {
+        let worktree = session.worktree.to_string_lossy();
         let question = Asked {
+            worktree: &worktree,
+            works_in: call.folder.as_deref(),
             session: &session.session,
             task: session.policy.task(),
             role: &self.role,

@@ -229,7 +229,10 @@ impl<'a> HookGate<'a> {
         let tokens = session.tokens.as_ref();
         let checked =
             tokens.map(|tokens| tokens.check(self.home, &call, &given, ruleset, question.now));
-        let decision = self.decided(&session, &call, checked.as_ref());
+        let decision = match self.surroundings.take_call() {
+            Ok(()) => self.decided(&session, &call, checked.as_ref()),
+            Err(reason) => beyond_budget(&call, reason),
+        };
         let answered = Answered {
             call: Some(&call),
             checked,
@@ -390,6 +393,12 @@ impl<'a> HookGate<'a> {
             fields.insert("advisory".into(), (!session.sandboxed).into());
         }
         let task = session.map_or(question.session, |session| session.policy.task());
+        // Break it: leave this out; `hook_gate::automatic::what_the_classifier_approves_is_told_as_the_softwares_own_decision` fails.
+        if decision.stage == GateStage::ClassifierApprove {
+            let mut own = fields.clone();
+            own.insert("actor".into(), CLASSIFIER.into());
+            self.emit("auto_approve_decision", task, own);
+        }
         self.emit("gate_decision", task, fields);
     }
 
@@ -397,6 +406,20 @@ impl<'a> HookGate<'a> {
         let task: String = task.chars().take(200).collect();
         // The receipt is the record; a stream that is down is its own alarm.
         drop(self.events.record(&Event::new(name, task, fields)));
+    }
+}
+
+/// Who decides where the classifier approves: a name that no person may have.
+const CLASSIFIER: &str = "system:classifier";
+
+/// The denial of a call that is one too many.
+fn beyond_budget(call: &Call, reason: String) -> Decision {
+    Decision {
+        answer: Answer::Deny,
+        stage: GateStage::Session,
+        code: "tool-budget",
+        reason: Some(reason),
+        class: tool_class(&call.tool),
     }
 }
 

@@ -123,6 +123,11 @@ impl Home {
         std::fs::canonicalize(&self.whole).unwrap_or_else(|_| self.whole.clone())
     }
 
+    /// The folder of all sessions.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The folder of a registered session.
     pub fn session(&self, id: &SessionId) -> PathBuf {
         self.root.join(id.as_str())

@@ -21,6 +21,7 @@ mod producers;
 mod proof;
 mod record;
 mod registration;
+mod remains;
 mod render;
 mod reply;
 pub mod service;
@@ -48,7 +49,7 @@ pub use registration::{
 };
 pub use render::{Adapter, Hooks};
 pub use reply::{HookEvent, Reply};
-pub use surroundings::Surroundings;
+pub use surroundings::{CallBudget, Surroundings};
 pub use tokens::{MintError, SessionTokens, ToolGrant};
 
 /// How long a person may take to answer unless told otherwise, in seconds (`approvals.timeout_seconds`).

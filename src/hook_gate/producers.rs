@@ -51,6 +51,9 @@ pub struct Item {
     pub required: bool,
     /// Program and arguments.
     pub command: Vec<String>,
+    /// The folder that it ran in, where that is not the top.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// `passed`, `failed`, `timed-out`, `output-limit`, `process-limit`, `signalled` or `not-started`.
     pub status: String,
     /// Its exit code, if it ended by itself.
@@ -93,12 +96,30 @@ pub(super) async fn run(
             item(producer, "timed-out", None, None)
         } else {
             let within = left.min(PRODUCER_WITHIN);
-            let command = command(producer, &session.worktree, sandbox, tools, within);
-            judged(producer, sandbox.run(&command).await)
+            match place(producer, &session.worktree) {
+                Some(place) => {
+                    let mut command = command(producer, &place, sandbox, tools, within);
+                    if place != session.worktree {
+                        command.writable.push(session.worktree.clone());
+                    }
+                    judged(producer, sandbox.run(&command).await)
+                }
+                None => item(producer, "not-started", None, None),
+            }
         };
         items.push(item);
     }
     items
+}
+
+/// Where a producer runs. The agent can put a link in a folder's place: one that leads out of the worktree is none.
+fn place(producer: &Producer, worktree: &Path) -> Option<PathBuf> {
+    let Some(folder) = &producer.folder else {
+        return Some(worktree.to_owned());
+    };
+    let place = std::fs::canonicalize(worktree.join(folder)).ok()?;
+    // Break it: leave this out; `hook_gate::completion::a_producer_runs_in_its_folder_and_not_behind_a_link` fails.
+    place.starts_with(worktree).then_some(place)
 }
 
 fn command(
@@ -161,6 +182,7 @@ fn item(
         kind: producer.kind,
         required: producer.required,
         command: producer.command.clone(),
+        folder: producer.folder.clone(),
         status: status.to_owned(),
         exit_code,
         stdout_sha256: digest(outcome.map(|outcome| outcome.stdout.bytes.as_slice())),

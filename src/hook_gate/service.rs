@@ -166,12 +166,15 @@ impl GateService {
                 path.display()
             )));
         }
-        match std::fs::remove_file(path) {
+        // It gets its name when somebody listens there: whoever clears dead sockets away must not find it before.
+        let fresh = path.with_extension("new");
+        match std::fs::remove_file(&fresh) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        let listener = UnixListener::bind(&fresh)?;
+        std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o600))?;
+        std::fs::rename(&fresh, path)?;
         Ok(Self {
             listener,
             path: path.to_owned(),

@@ -1,5 +1,7 @@
 //! What a worker knows of a session of its own beyond what was registered.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::changes;
 use super::producers::ProducerTools;
 use super::registration::{Registered, read_baseline};
@@ -14,6 +16,38 @@ pub struct Surroundings {
     pub tools: ProducerTools,
     /// What tells the changed files of a worktree that is no repository.
     pub changed: Option<ChangedFiles>,
+    /// How many calls it may make.
+    pub calls: Option<CallBudget>,
+}
+
+/// How many calls of tools one session may make, and how many it has asked for. They are counted when they are asked for, so that
+/// those that are refused count too.
+#[derive(Debug)]
+pub struct CallBudget {
+    most: u64,
+    asked: AtomicU64,
+}
+
+impl CallBudget {
+    /// So many, none of them asked for yet.
+    pub const fn new(most: u64) -> Self {
+        Self {
+            most,
+            asked: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts one more, or says why it is refused.
+    fn take(&self) -> Result<(), String> {
+        // Break it: allow it; `hook_gate::calls::a_call_beyond_the_budget_is_refused_with_its_receipt` fails.
+        if self.asked.fetch_add(1, Ordering::SeqCst) < self.most {
+            return Ok(());
+        }
+        Err(format!(
+            "this session has used up its budget of {} calls of tools (agent.budget.tool_calls); say what you have found, and end",
+            self.most
+        ))
+    }
 }
 
 impl std::fmt::Debug for Surroundings {
@@ -36,8 +70,14 @@ impl Surroundings {
                 private_loopback: false,
             },
             changed: None,
+            calls: None,
         };
         &UNKNOWN
+    }
+
+    /// Counts a call, or says why it is one too many.
+    pub(super) fn take_call(&self) -> Result<(), String> {
+        self.calls.as_ref().map_or(Ok(()), CallBudget::take)
     }
 
     /// The files outside of the allowlist that changed, or why that cannot be told, which counts as changed.

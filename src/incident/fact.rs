@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::money::Money;
 use crate::approve::{ApprovalRequest, HumanDecision};
-use crate::attest::predicate::CheckpointRef;
+use crate::attest::predicate::{CheckpointRef, ScoreList};
 use crate::change::{ChangeDigest, ChangeDocument, Oid, RepoPath, Sha256Digest};
 use crate::clock::Millis;
 use crate::gate::{Class, Verdict};
@@ -120,10 +121,16 @@ pub struct SessionFact {
     pub input_tokens: u64,
     /// Tokens received from it.
     pub output_tokens: u64,
+    /// What they cost, where prices are configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
     /// The receipts, one a line.
     pub record: Sha256Digest,
     /// The list of the signed outcomes.
     pub outcomes: Sha256Digest,
+    /// The list of the signed scores, where calls were held against the intent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<ScoreList>,
     /// What the required checks came to after the session; a diagnosis has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Sha256Digest>,
@@ -138,13 +145,17 @@ impl SessionFact {
             1 => "1 call of a tool".to_owned(),
             calls => format!("{calls} calls of tools"),
         };
+        let cost = self
+            .cost
+            .map(|cost| format!(", {cost}"))
+            .unwrap_or_default();
         let place = if self.advisory {
             "; advisory, since it ran outside the sandbox"
         } else {
             ""
         };
         format!(
-            "{calls} by the gate, {} refused; {} receipts, the last {}; {} requests to a model, {} tokens{place}",
+            "{calls} by the gate, {} refused; {} receipts, the last {}; {} requests to a model, {} tokens{cost}{place}",
             self.refused,
             self.receipts,
             self.receipt,

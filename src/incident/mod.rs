@@ -6,6 +6,7 @@
 mod fact;
 mod failure;
 mod flake;
+mod money;
 mod next;
 mod outcome;
 mod snapshot;
@@ -17,6 +18,7 @@ pub use fact::{
 };
 pub use failure::{Failure, FailureKind, incident_key};
 pub use flake::Rerun;
+pub use money::{Amount, AmountError, Currency, CurrencyError, Money, MoneyBudget, Prices};
 pub use next::{Step, Waiting, next};
 pub use outcome::{
     AuditEvent, Draft, EvidenceDocument, MergeLock, NewLink, Notice, NoticeEvent, Outcome, Pause,

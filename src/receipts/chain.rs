@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::canonical::{integer, members, named, owned, text};
 use super::key::PemKey;
 use super::name::{AgentId, ToolName};
-use super::outcome::{Door, InForce, Outcome};
+use super::outcome::{Alignment, Door, InForce, Outcome};
 use super::receipt::{ReceiptHash, ReceiptLine, ReceiptTooLong, TYPE};
 use crate::attest::Label;
 use crate::attest::json::Json;
@@ -163,14 +163,31 @@ impl ReceiptChain {
             gate.insert("intent_check".into(), check);
         }
         if let Some(alignment) = &outcome.alignment {
-            let alignment = members([
-                ("embedder", text(alignment.embedder.as_str())),
-                ("score_micro", integer(alignment.score_micro)),
-            ]);
-            gate.insert("alignment".into(), alignment);
+            gate.insert("alignment".into(), measured(alignment));
         }
         Json::Members(gate)
     }
+}
+
+/// A score with all that a signed record of it needs.
+fn measured(alignment: &Alignment) -> Json<'_> {
+    let dimensions = i64::try_from(alignment.dimensions).unwrap_or(i64::MAX);
+    let mut said = named([
+        ("action", digest(&alignment.action)),
+        ("dimensions", integer(dimensions)),
+        ("embedder", text(alignment.embedder.as_str())),
+        (
+            "hard_threshold_micro",
+            integer(alignment.hard_threshold_micro),
+        ),
+        ("intent", digest(&alignment.intent)),
+        ("reason", text(alignment.reason.as_str())),
+        ("threshold_micro", integer(alignment.threshold_micro)),
+    ]);
+    if let Some(score) = alignment.score_micro {
+        said.insert("score_micro".into(), integer(score));
+    }
+    Json::Members(said)
 }
 
 /// What of the session stands in every receipt beside its name.

@@ -70,10 +70,22 @@ impl Door {
 /// How well a call fitted the stated intent, as measured. Receipts hold no fractions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alignment {
-    /// The score in millionths.
-    pub score_micro: i64,
+    /// The score in millionths; none where there was nothing to measure, or no sound measure.
+    pub score_micro: Option<i64>,
     /// What embedded the texts.
     pub embedder: Label,
+    /// Numbers in one of its vectors; 0 while that is not known.
+    pub dimensions: u64,
+    /// SHA-256 of the intent's text.
+    pub intent: Sha256Digest,
+    /// SHA-256 of the action's text.
+    pub action: Sha256Digest,
+    /// From here up a call is fine, in millionths.
+    pub threshold_micro: i64,
+    /// Below this a call is refused, in millionths.
+    pub hard_threshold_micro: i64,
+    /// What the score led to, in words.
+    pub reason: Text,
 }
 
 /// The intent that was in force, and what of the call it is held against.

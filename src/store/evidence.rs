@@ -45,8 +45,9 @@ impl Store {
     }
 }
 
-/// How many documents of one incident are looked at, at most; more than any incident makes.
-const MOST_DOCUMENTS: usize = 200;
+/// How many documents of one incident are looked at, at most; more than any incident makes: an outcome and a score for each call of a
+/// session, and what else there is.
+const MOST_DOCUMENTS: usize = 2 * 4_096 + 200;
 
 impl Work {
     /// What is kept of what the events of these rows name.

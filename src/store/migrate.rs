@@ -35,6 +35,10 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0006_tool_calls.sql"),
         postgres: include_str!("../../migrations/postgres/0006_tool_calls.sql"),
     },
+    Migration {
+        sqlite: include_str!("../../migrations/sqlite/0007_call_patterns.sql"),
+        postgres: include_str!("../../migrations/postgres/0007_call_patterns.sql"),
+    },
 ];
 
 statements! {

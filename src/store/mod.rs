@@ -10,6 +10,7 @@ mod address;
 mod approval;
 mod bundle;
 mod by_hand;
+mod call_pattern;
 mod commit;
 mod connect;
 mod cosigned;
@@ -42,6 +43,7 @@ use sqlx::{AnyPool, Row as _, Transaction};
 
 pub use approval::{ApprovalRow, ApprovalState, ApprovalView, Consumed};
 pub use by_hand::{LocalAnswer, Woken};
+pub use call_pattern::AllowedPattern;
 pub use commit::Commit;
 pub use connect::Patience;
 pub use credential::{Removal, Swap};
@@ -155,6 +157,7 @@ impl Store {
             project::STATEMENTS,
             scoped::STATEMENTS,
             timestamp::STATEMENTS,
+            call_pattern::STATEMENTS,
             tool_call::STATEMENTS,
             watched::STATEMENTS,
             work::STATEMENTS,

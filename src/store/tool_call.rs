@@ -3,26 +3,28 @@
 use serde::Serialize;
 use sqlx::any::AnyRow;
 
+use super::call_pattern::NewPattern;
 use super::statement::statements;
 use super::{Store, StoreError, Work, value};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{AlwaysId, OrganisationId, ToolCallId};
 use crate::tool_gate::always_allow::Pattern;
+use crate::tool_gate::call_pattern::CallOrigin;
 use crate::tool_gate::decider::Decider;
 
 statements! {
     /// Puts a call into the queue, unless it is full.
     ASK = "INSERT INTO tool_call (id, organisation, session, task, role, tool, arguments, arguments_sha256, nonce, created_at, \
-        expires_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, CAST($10 AS BIGINT), CAST($11 AS BIGINT) WHERE \
+        expires_at, origin) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, CAST($10 AS BIGINT), CAST($11 AS BIGINT), $13 WHERE \
         (SELECT COUNT(*) FROM tool_call WHERE organisation = $2 AND decision IS NULL AND expires_at > $10) < $12";
     /// What waits.
     PENDING_CALLS = "SELECT id, session, task, role, tool, arguments, arguments_sha256, nonce, created_at, expires_at, decision, decider, \
-        reason, resolved_at FROM tool_call WHERE organisation = $1 AND decision IS NULL AND expires_at > $2 \
+        reason, resolved_at, origin FROM tool_call WHERE organisation = $1 AND decision IS NULL AND expires_at > $2 \
         ORDER BY created_at, id LIMIT 1000";
     /// One of them, whatever became of it.
     TOOL_CALL = "SELECT id, session, task, role, tool, arguments, arguments_sha256, nonce, created_at, expires_at, decision, decider, \
-        reason, resolved_at FROM tool_call WHERE organisation = $1 AND id = $2";
+        reason, resolved_at, origin FROM tool_call WHERE organisation = $1 AND id = $2";
     /// The one statement that answers. All of its conditions stand in its predicate: of any number of simultaneous answers one
     /// finds them true.
     RESOLVE = "UPDATE tool_call SET decision = $1, decider = $2, reason = $3, resolved_at = $4 WHERE organisation = $5 AND id = $6 \
@@ -82,6 +84,8 @@ pub struct NewCall<'a> {
     pub nonce: &'a str,
     /// How long an answer is waited for, in seconds.
     pub ttl_seconds: u32,
+    /// What it belongs to.
+    pub origin: &'a CallOrigin,
 }
 
 /// A call as it stands in the queue.
@@ -109,6 +113,8 @@ pub struct ToolCall {
     pub expires_at: Millis,
     /// The answer.
     pub resolution: Option<Resolution>,
+    /// What it belongs to.
+    pub origin: CallOrigin,
 }
 
 /// An answer that counts.
@@ -135,6 +141,9 @@ pub struct CallAnswer<'a> {
     pub decider: &'a Decider,
     /// Why.
     pub reason: Option<&'a str>,
+    /// With `Always`: the pattern that is allowed instead of exactly this call. Whoever answers has looked at it
+    /// ([`crate::tool_gate::call_pattern::CallPattern`]).
+    pub pattern: Option<&'a str>,
 }
 
 /// What became of an answer.
@@ -197,7 +206,8 @@ impl Store {
             .bind(call.nonce)
             .bind(now.0)
             .bind(now.plus_seconds(i64::from(call.ttl_seconds)).0)
-            .bind(MOST_PENDING);
+            .bind(MOST_PENDING)
+            .bind(value::json("where it is made", call.origin)?);
         if work.execute(ask).await? == 0 {
             return Err(StoreError::Refused {
                 doing: work.doing,
@@ -278,8 +288,22 @@ impl Store {
             return Ok(Resolved::Gone);
         }
         if answer.decision == CallDecision::Always {
-            work.always(organisation, pattern, &before, &decider, now)
-                .await?;
+            match answer.pattern {
+                None => {
+                    work.always(organisation, pattern, &before, &decider, now)
+                        .await?;
+                }
+                Some(text) => {
+                    let new = NewPattern {
+                        id: pattern,
+                        scope: &before.origin.scope,
+                        tool: &before.tool,
+                        pattern: text,
+                        decider: &decider,
+                    };
+                    work.allow_pattern(organisation, &new, now).await?;
+                }
+            }
         }
         let Some(call) = work.tool_call(organisation, id).await? else {
             return Ok(Resolved::Unknown);
@@ -436,6 +460,7 @@ fn from_row(row: &AnyRow) -> Result<ToolCall, StoreError> {
         created_at: Millis(value::integer(row, "created_at")?),
         expires_at: Millis(value::integer(row, "expires_at")?),
         resolution,
+        origin: value::document(row, "origin")?,
     })
 }
 

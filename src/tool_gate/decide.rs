@@ -127,7 +127,7 @@ pub fn decide(
         }
     };
     let policy = &session.policy;
-    let effects = effects(call, policy.producers());
+    let effects = effects(call, &policy.at_top());
     let own = OwnChecks {
         call,
         session,

@@ -10,6 +10,7 @@ pub mod always_allow;
 pub mod approval;
 mod arguments;
 mod call;
+pub mod call_pattern;
 pub mod classifier;
 mod decide;
 pub mod decider;

@@ -58,6 +58,9 @@ pub struct Producer {
     pub kind: ProducerKind,
     /// Program and arguments; no shell.
     pub command: Vec<String>,
+    /// The folder that it runs in, from the worktree's top; left out for the top itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Whether the session may not end before it exits with 0.
     #[serde(default = "yes")]
     pub required: bool,
@@ -130,6 +133,15 @@ impl Policy {
         &self.document.producers
     }
 
+    /// Those that run in the worktree's top folder. The command of one that runs elsewhere is another command here.
+    pub fn at_top(&self) -> Vec<Producer> {
+        let producers = self.producers().iter();
+        producers
+            .filter(|producer| producer.folder.is_none())
+            .cloned()
+            .collect()
+    }
+
     /// Those without which the session may not end.
     pub fn required(&self) -> impl Iterator<Item = &Producer> {
         self.producers().iter().filter(|producer| producer.required)
@@ -197,9 +209,25 @@ fn check(document: &PolicyDocument) -> Result<(), PolicyError> {
                 "the producer {name} has no command; write [\"program\", \"argument\", …]"
             ));
         }
+        if producer
+            .folder
+            .as_deref()
+            .is_some_and(|folder| !is_folder(folder))
+        {
+            return refuse(format!(
+                "the folder of the producer {name} is none below the worktree's top; write it like web/app"
+            ));
+        }
         if producer.command.iter().any(|word| word.contains('\0')) {
             return refuse(format!("the command of the producer {name} holds a NUL"));
         }
     }
     Ok(())
+}
+
+/// Whether a text names a folder below the top in the one way that it is named.
+fn is_folder(text: &str) -> bool {
+    let named = |part: &str| !matches!(part, "" | "." | "..");
+    // Break it: allow everything; `tool_gate::policy::a_producers_folder_lies_below_the_top` fails.
+    text.len() <= 4096 && !text.contains(['\0', '\\']) && text.split('/').all(named)
 }

@@ -77,7 +77,11 @@ const GONE: Refused = (
 );
 const MALFORMED: Refused = (
     StatusCode::UNPROCESSABLE_ENTITY,
-    "send a JSON object with decision (allow, reject or always), nonce, and perhaps reason (at most 500 bytes)",
+    "send a JSON object with decision (allow, reject or always), nonce, and perhaps reason (at most 500 bytes) and pattern",
+);
+const BAD_PATTERN: Refused = (
+    StatusCode::UNPROCESSABLE_ENTITY,
+    "the pattern is not taken, so nothing was decided: it goes with decision always, has to stand for this very call, and is a path from the worktree's top (src/*.rs, docs/**) or a command's plain words (cargo test *); docs/tool-approvals.md says what it may not hold",
 );
 const TOO_LARGE: Refused = (
     StatusCode::PAYLOAD_TOO_LARGE,
@@ -198,6 +202,7 @@ struct Sent {
     decision: CallDecision,
     nonce: Option<String>,
     reason: Option<String>,
+    pattern: Option<String>,
 }
 
 /// `POST /approvals/{id}/resolve`.
@@ -218,6 +223,7 @@ pub(super) async fn resolve(
             nonce: sent.nonce.as_deref(),
             decider: &decider,
             reason: sent.reason.as_deref(),
+            pattern: sent.pattern.as_deref(),
         };
         answered(calls, &id, &answer).await?;
         let decision = sent.decision;
@@ -250,10 +256,12 @@ pub(super) async fn answer(
     let id = call_id(part).map_err(refused)?;
     let body = body.map_err(|_| Refusal::TooLarge)?;
     let mut sent = (None, None, None);
+    let mut pattern = None;
     for (name, value) in url::form_urlencoded::parse(&body) {
         match name.as_ref() {
             "decision" => sent.0 = Some(value.into_owned()),
             "nonce" => sent.1 = Some(value.into_owned()),
+            "pattern" => pattern = Some(value.trim().to_owned()),
             "reason" => sent.2 = Some(value.trim().to_owned()).filter(|reason| !reason.is_empty()),
             _ => {}
         }
@@ -261,7 +269,7 @@ pub(super) async fn answer(
     let decision = match sent.0.as_deref() {
         Some("allow") => CallDecision::Allow,
         Some("reject") => CallDecision::Reject,
-        Some("always") => CallDecision::Always,
+        Some("always" | "pattern") => CallDecision::Always,
         _ => return Err(refused(MALFORMED)),
     };
     let answer = CallAnswer {
@@ -269,6 +277,10 @@ pub(super) async fn answer(
         nonce: sent.1.as_deref(),
         decider: &decider,
         reason: sent.2.as_deref(),
+        // What stands in the field counts with its own button alone.
+        pattern: pattern
+            .as_deref()
+            .filter(|_| sent.0.as_deref() == Some("pattern")),
     };
     answered(calls, &id, &answer).await.map_err(refused)?;
     Ok(Redirect::to("/approvals").into_response())
@@ -288,7 +300,11 @@ async fn answered(
         return Err(MALFORMED);
     }
     let resolved = calls.approvals.resolve(id, answer).await;
-    match resolved.map_err(|error: AskError| unavailable(&error))? {
+    let failed = |error: AskError| match error {
+        AskError::Pattern(_) => BAD_PATTERN,
+        other => unavailable(&other),
+    };
+    match resolved.map_err(failed)? {
         Resolved::Done(call) => {
             tracing::info!(%id, by = answer.decider.identifier(), tool = %shown(&call.tool), "a tool call was answered");
             Ok(())

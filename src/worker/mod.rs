@@ -17,6 +17,7 @@ mod retry;
 mod run;
 mod session;
 mod session_record;
+mod session_scores;
 mod steps;
 mod test_runs;
 mod tools;
@@ -26,7 +27,7 @@ pub use anchoring::{Anchoring, Rounds, ShownTo, keep_anchors};
 pub use engine::{Connectors, Engine, Failpoint, Settings, Time};
 pub use log::{keep_log, log_round};
 pub use repository::folder as repository_folder;
-pub use retention::sweep_evidence;
+pub use retention::{SESSION_DAYS, sweep_evidence, sweep_sessions};
 pub use run::{Turn, WorkerError, drain, run, turn};
 pub use tools::Tools;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::escalation::{Handover, hand_over};
-use super::retention::sweep_evidence;
+use super::retention::{clear_sockets, sweep_evidence, sweep_sessions};
 use super::retry::{Backoff, backoff, pace};
 use super::steps::perform;
 use super::work::Work;
@@ -58,6 +58,7 @@ pub enum Turn {
 /// Works until it is told to stop. A step under way is dropped then, as if the process had been killed, and its incident given
 /// back: the next claim does the step again.
 pub async fn run(engine: Arc<Engine>, name: &str, stop: CancellationToken) {
+    clear_sockets(&engine).await;
     let mut swept: Option<Instant> = None;
     while !stop.is_cancelled() {
         let mut turned = turn_until(&engine, name, &stop).await;
@@ -66,8 +67,10 @@ pub async fn run(engine: Arc<Engine>, name: &str, stop: CancellationToken) {
             swept = Some(Instant::now());
         }
         let rest = async {
-            if sweeping && let Err(error) = sweep_evidence(&engine).await {
-                turned = turned.and(Err(error));
+            if sweeping {
+                for swept in [sweep_evidence(&engine).await, sweep_sessions(&engine).await] {
+                    turned = swept.and(turned);
+                }
             }
             if let Err(error) = deliver_notices(&engine).await {
                 turned = turned.and(Err(error));

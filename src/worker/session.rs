@@ -18,11 +18,12 @@ use super::work::Work;
 use crate::agent::{AgentSession, Coder, GatedTool, Governance, Permission, ToolAccess, ToolGuard};
 use crate::attest::json as strict;
 use crate::change::RepoPath;
+use crate::events::Event;
 use crate::hook_gate::service::{Answers as _, GateService};
 use crate::hook_gate::{
-    BLOCKS, ConfiguredAnswers, Evidence, HookEvent, MintError, NewSession, ProducerTools, Question,
-    Registered, Run, RunPlace, SessionAnswers, SessionId, SessionTokens, Surroundings, ToolGrant,
-    register, run_and_seal,
+    BLOCKS, CallBudget, ConfiguredAnswers, Evidence, HookEvent, MintError, NewSession,
+    ProducerTools, Question, Registered, Run, RunPlace, SessionAnswers, SessionId, SessionTokens,
+    Surroundings, ToolGrant, register, run_and_seal,
 };
 use crate::incident::{EscalationReason, StepError};
 use crate::receipts::{Constraints, Door, Intent, ToolName};
@@ -62,6 +63,15 @@ impl Purpose {
     }
 }
 
+/// A command that runs tests.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SessionCheck {
+    /// The folder, from the tree's top; empty for the top itself.
+    pub(super) folder: String,
+    /// Program and arguments.
+    pub(super) command: Vec<String>,
+}
+
 /// What a session is opened with.
 pub(super) struct Opening<'a> {
     pub(super) purpose: Purpose,
@@ -71,8 +81,8 @@ pub(super) struct Opening<'a> {
     pub(super) home: &'a Path,
     /// The files it may write.
     pub(super) files: &'a [RepoPath],
-    /// The project's tests, from the tree's top.
-    pub(super) checks: Vec<Vec<String>>,
+    /// The project's tests.
+    pub(super) checks: Vec<SessionCheck>,
     /// What tells which files changed.
     pub(super) changed: Box<dyn Fn() -> Result<Vec<Vec<u8>>, String> + Send + Sync>,
 }
@@ -103,7 +113,7 @@ pub(super) async fn opened(
             "this worker has no gate for the coder's tools, so it was not asked; start it by caretaker serve or worker",
         )
     })?;
-    let session = open(work, gate, &tools, opening)?;
+    let session = open(work, gate, (&tools, coder.most_calls()), opening)?;
     work.engine.passed("session").await;
     Ok(Some(session))
 }
@@ -111,7 +121,7 @@ pub(super) async fn opened(
 fn open(
     work: &Work<'_>,
     gate: &Arc<ConfiguredAnswers>,
-    tools: &[GatedTool],
+    (tools, most_calls): (&[GatedTool], Option<u64>),
     opening: Opening<'_>,
 ) -> Result<CoderSession, StepError> {
     let purpose = opening.purpose;
@@ -142,12 +152,14 @@ fn open(
         },
     )
     .map_err(|error| unopened(&error))?;
+    tell_minted(work, &registered, &minted, &tools);
     let answers = Arc::new(SessionAnswers {
         session: id.clone(),
         answers: Arc::clone(gate),
         surroundings: Surroundings {
             tools: producer_tools(work.engine, opening.home),
             changed: Some(opening.changed),
+            calls: most_calls.map(CallBudget::new),
         },
     });
     let socket = gate.home.socket(&part);
@@ -229,8 +241,14 @@ fn policy(work: &Work<'_>, opening: &Opening<'_>) -> Result<Vec<u8>, StepError> 
     if allowed.is_empty() {
         allowed.push(NOTHING_WRITABLE);
     }
-    let producers = opening.checks.iter().enumerate().map(|(number, command)| {
-        json!({"name": format!("tests-{}", number + 1), "kind": "test", "command": command, "required": true})
+    let producers = opening.checks.iter().enumerate().map(|(number, check)| {
+        let name = format!("tests-{}", number + 1);
+        let mut producer =
+            json!({"name": name, "kind": "test", "command": check.command, "required": true});
+        if !check.folder.is_empty() {
+            producer["folder"] = json!(check.folder);
+        }
+        producer
     });
     let document = json!({
         "v": 1,
@@ -270,6 +288,31 @@ fn minted(
     let now = gate.clock.now();
     SessionTokens::mint(&gate.home, &grants, &intent, TOKEN_TTL, now)
         .map_err(|error: MintError| MintedError(error.to_string()))
+}
+
+/// Tells the audit stream which tools a session was given tokens for. What counts is in the receipts.
+fn tell_minted(
+    work: &Work<'_>,
+    session: &Registered,
+    minted: &SessionTokens,
+    tools: &[&GatedTool],
+) {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let fields = [
+        ("kind", json!("capability-tokens")),
+        ("session", json!(session.session)),
+        ("tools", json!(names)),
+        ("ttl_seconds", json!(TOKEN_TTL)),
+        ("sha256", json!(minted.digest().to_string())),
+    ];
+    let fields = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    let incident = work.snapshot.incident.as_str();
+    let event = Event::new("credential_issued", incident, fields.collect());
+    if let Err(error) = work.engine.events.record(&event) {
+        tracing::warn!(%error, "that a session was given tokens is not in the audit stream");
+    }
 }
 
 /// Why tokens cannot be made.

@@ -1,13 +1,17 @@
-//! What is kept of a session that ended: proof that its calls came by the gate, its receipts, a signed outcome for each call.
+//! What is kept of a session that ended: proof that its calls came by the gate, its receipts, a signed outcome for each call, and a
+//! signed score for each that was scored.
 
 use serde_json::Value;
 
 use super::drafting::{evidence_block, label, signed_evidence};
 use super::repository::on_disk;
 use super::session::Ended;
+use super::session_scores;
 use super::work::{PLAIN, Work, plain};
 use crate::agent::SessionReport;
-use crate::attest::predicate::{Door, GateAnswer, GateOutcome, GateStage, ReceiptRef};
+use crate::attest::predicate::{
+    Door, GateAnswer, GateOutcome, GateStage, MOST_CALLS, ReceiptRef, ScoreList,
+};
 use crate::attest::{Evidence, Role, Text};
 use crate::change::Sha256Digest;
 use crate::hook_gate::{
@@ -31,8 +35,13 @@ pub(super) async fn recorded(
     let kept = kept(work, ended).await?;
     let mut documents = Vec::new();
     let mut names = Vec::new();
+    let mut scores = Vec::new();
     let mut refused = 0;
     for (call, receipt) in kept.calls().enumerate() {
+        if let Some(score) = session_scores::signed(work, ended, call as u64, &receipt).await? {
+            scores.push(score.digest());
+            documents.push(score);
+        }
         let outcome = outcome(work, ended, call as u64, &receipt)?;
         refused += u64::from(outcome.answer == GateAnswer::Deny);
         let evidence = Evidence::GateOutcome(Box::new(outcome));
@@ -42,6 +51,7 @@ pub(super) async fn recorded(
         documents.push(signed);
     }
     let outcomes = plain(&names)?;
+    let scored = (!scores.is_empty()).then(|| plain(&scores)).transpose()?;
     let record = EvidenceDocument {
         media_type: LINES,
         bytes: kept.record,
@@ -59,12 +69,18 @@ pub(super) async fn recorded(
         requests: kept.report.requests,
         input_tokens: kept.report.input_tokens,
         output_tokens: kept.report.output_tokens,
+        cost: kept.report.cost,
         record: record.digest(),
         outcomes: outcomes.digest(),
+        scores: scored.as_ref().map(|list| ScoreList {
+            sha256: list.digest(),
+            count: scores.len() as u64,
+        }),
         completion: completion.as_ref().map(EvidenceDocument::digest),
         advisory: !ended.registered.sandboxed,
     };
     documents.extend([record, outcomes]);
+    documents.extend(scored);
     documents.extend(completion);
     Ok((fact, documents))
 }
@@ -107,6 +123,13 @@ async fn kept(work: &Work<'_>, ended: &Ended) -> Result<Kept, StepError> {
         if verified.verdict != EvidenceVerdict::Valid {
             let why = verified.failures.first().map_or("", String::as_str);
             return Err(ungated(&format!("its receipts do not verify: {why}")));
+        }
+        // Each call is signed twice, and each document stored.
+        if proof.receipts > MOST_CALLS {
+            return Err(ungated(&format!(
+                "it made {} calls of tools, and those of one session that are signed are at most {MOST_CALLS}",
+                proof.receipts
+            )));
         }
         let file = Receipts::file_of(&folder);
         let length = std::fs::metadata(&file)

@@ -3,7 +3,7 @@
 mod chains;
 mod envelopes;
 mod exact;
-mod examples;
+pub(crate) mod examples;
 mod exports;
 mod interop;
 pub(crate) mod ledger;

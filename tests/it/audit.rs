@@ -6,6 +6,7 @@ mod cosigned;
 mod evidence;
 mod history;
 mod rows;
+mod scores;
 mod stages;
 mod stream;
 mod timestamps;

@@ -1,6 +1,7 @@
 //! The configuration: what is read, what is refused, and how the refusal reads.
 
 mod alignment;
+mod money;
 mod rules_file;
 mod secrets;
 

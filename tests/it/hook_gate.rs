@@ -1,6 +1,8 @@
 //! `caretaker hook-gate` as clients meet it: a process a hook, an event on standard input, 0 or 2.
 
+mod automatic;
 mod bad_input;
+mod calls;
 mod compat;
 mod completion;
 mod configured;
@@ -10,6 +12,7 @@ mod paths;
 mod peers;
 mod proof;
 mod receipts;
+mod remains;
 mod render;
 mod service;
 mod state;

@@ -1,6 +1,7 @@
 //! The decision table: total, and never ahead of what is signed.
 
 mod flake;
+mod money;
 
 use caretaker::change::{ObjectFormat, Oid, Sha256Digest};
 use caretaker::clock::Millis;

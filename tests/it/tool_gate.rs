@@ -2,6 +2,7 @@
 
 mod allowlist;
 mod approval;
+mod call_pattern;
 mod descriptions;
 mod events;
 mod failures;

@@ -2,6 +2,7 @@
 
 pub(crate) mod acting_as_app;
 mod anchoring;
+mod below;
 mod builtin;
 mod crash;
 mod credential;
@@ -10,7 +11,9 @@ mod flake;
 mod gated;
 mod memory;
 mod peers;
+mod remains;
 mod retention;
+mod scored;
 mod shared;
 pub(crate) mod sums;
 mod tampering;

@@ -21,6 +21,9 @@ const MOST_SILENT_TURNS: u32 = 3;
 /// Most bytes of results that a conversation holds; of the oldest beyond that only the fact is kept.
 const MOST_REMEMBERED: usize = 2 << 20;
 
+/// Bytes around each part of a conversation: names of members, roles, brackets.
+const FRAME: usize = 100;
+
 /// What a task came to.
 pub(super) enum Ending {
     Diagnosis(Diagnosis),
@@ -121,6 +124,7 @@ impl<'a> Work<'a> {
     async fn ask(&mut self) -> Result<Answer, CoderError> {
         let coder = self.coder;
         let ledger = &mut self.ledger;
+        let (bytes, answer) = (size(&self.conversation), coder.model.longest_answer());
         let mut spent = None;
         let asked = persist(
             coder.model.as_ref(),
@@ -128,7 +132,7 @@ impl<'a> Work<'a> {
             &coder.settings.patience,
             self.end,
             coder.random,
-            || match ledger.request() {
+            || match ledger.request(bytes, answer) {
                 Ok(()) => true,
                 Err(budget) => {
                     spent = Some(budget);
@@ -253,6 +257,30 @@ fn in_files(tree: &Tree, action: &Action) -> Result<String, String> {
         Action::Delete(path) => files::delete(tree, path),
         Action::Run(_) | Action::Submit(_) => Err("this is no call about files".to_owned()),
     }
+}
+
+/// Bytes of all that a request says, about as the wire has them.
+fn size(conversation: &Conversation) -> u64 {
+    let tools = conversation
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.schema.to_string().len());
+    let turns = conversation.turns.iter().map(|turn| match turn {
+        Turn::Ours(text) => text.len(),
+        Turn::Model(turn) => {
+            let calls = turn.calls.iter();
+            let calls = calls.map(|call| {
+                call.id.len() + call.name.len() + call.arguments.to_string().len() + FRAME
+            });
+            turn.text.len() + calls.sum::<usize>()
+        }
+        Turn::Results(results) => results
+            .iter()
+            .map(|result| result.call.len() + result.tool.len() + result.text.len() + FRAME)
+            .sum(),
+    });
+    let framed = tools.chain(turns).map(|bytes| bytes + FRAME);
+    (conversation.system.len() + framed.sum::<usize>()) as u64
 }
 
 /// Leaves out the oldest results beyond so many bytes: every request sends all of them again.

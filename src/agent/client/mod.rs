@@ -31,6 +31,7 @@ use super::{
     AgentDescription, AgentSession, Coder, CoderError, CoderTask, Diagnosis, FixSummary,
     Governance, SessionReport,
 };
+use crate::incident::MoneyBudget;
 use crate::sandbox::{Command, Limits, Outcome, Sandbox, Status, bridge};
 
 /// The port of the private loopback behind which the model is. Nothing else is there, so that one number is as good as another.
@@ -60,10 +61,12 @@ pub trait ClientHooks: Send + Sync {
 pub struct ClientBudget {
     /// Requests to the model.
     pub requests: u64,
-    /// Calls of tools. They are counted when the client has ended: more than these, and its answer does not count.
+    /// Calls of tools. The gate refuses those beyond; a client that goes on calling all the same has its answer not counted.
     pub tool_calls: u64,
     /// Tokens sent and received.
     pub tokens: u64,
+    /// Money; none where no prices are configured.
+    pub money: Option<MoneyBudget>,
     /// Time on the wall.
     pub wall: Duration,
 }
@@ -211,6 +214,7 @@ impl ClientCoder {
                 requests: used.requests,
                 input_tokens: used.input,
                 output_tokens: used.output,
+                cost: used.cost,
             });
         }
         self.check_end(job, &outcome)?;
@@ -258,6 +262,7 @@ impl ClientCoder {
         let allowance = Allowance {
             requests: budget.requests,
             tokens: budget.tokens,
+            money: budget.money,
             deadline: Instant::now() + budget.wall,
         };
         let proxy = ModelProxy::start(&place.socket(), self.setup.upstream.clone(), allowance)
@@ -367,6 +372,10 @@ impl Coder for ClientCoder {
 
     fn governance(&self) -> Governance {
         Governance::Gated(self.setup.client.tools())
+    }
+
+    fn most_calls(&self) -> Option<u64> {
+        Some(self.setup.budget.tool_calls)
     }
 
     async fn diagnose(

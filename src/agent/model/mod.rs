@@ -153,6 +153,11 @@ pub trait LanguageModel: Send + Sync {
     /// Its name for people and records, e.g. `ollama:qwen3`.
     fn name(&self) -> &str;
 
+    /// Tokens that an answer has at most, as far as that is known.
+    fn longest_answer(&self) -> u64 {
+        Limits::default().answer.into()
+    }
+
     /// Asks once.
     ///
     /// # Errors

@@ -23,6 +23,18 @@ pub enum ScoreAnswer {
     Deny,
 }
 
+impl ScoreAnswer {
+    /// What a score leads to, all in millionths. Nothing that could not be measured goes on.
+    pub const fn of(score: Option<i64>, threshold: i64, hard_threshold: i64) -> Self {
+        match score {
+            None => Self::Deny,
+            Some(score) if score < hard_threshold => Self::Deny,
+            Some(score) if score < threshold => Self::Warn,
+            Some(_) => Self::Allow,
+        }
+    }
+}
+
 /// A score of one call against the intent, signed by policy. Scores are integers: a float is not the same to every reader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -76,13 +88,11 @@ impl IntentScore {
             "not a cosine in millionths, or above threshold_micro",
         )?;
         // Break it: answer `Ok(())` from here on; `attest::predicates::a_score_answers_what_its_thresholds_say` then fails.
-        let expected = match self.score_micro {
-            // Nothing that could not be measured goes on.
-            None => ScoreAnswer::Deny,
-            Some(score) if score < self.hard_threshold_micro => ScoreAnswer::Deny,
-            Some(score) if score < self.threshold_micro => ScoreAnswer::Warn,
-            Some(_) => ScoreAnswer::Allow,
-        };
+        let expected = ScoreAnswer::of(
+            self.score_micro,
+            self.threshold_micro,
+            self.hard_threshold_micro,
+        );
         require(
             self.answer == expected,
             "answer",
@@ -101,7 +111,7 @@ pub struct Embedder {
     pub id: Label,
     /// The model.
     pub model: Text,
-    /// Numbers in a vector.
+    /// Numbers in a vector; 0 while that is not known.
     pub dimensions: u64,
     /// SHA-256 of the model's weights, where they are ours to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,9 @@ pub use gap::{Gap, GapReason, GoneEvidence};
 pub use gate_outcome::{Door, GateAnswer, GateOutcome, GateStage, ReceiptRef};
 pub use intent_score::{Embedder, IntentScore, ScoreAnswer, WHOLE_SCORE};
 pub use policy_version::PolicyVersion;
-pub use proposal::{Agent, Base, Diagnosis, Failure, FailureKind, GatedSession, Proposal};
+pub use proposal::{
+    Agent, Base, Diagnosis, Failure, FailureKind, GatedSession, MOST_CALLS, Proposal, ScoreList,
+};
 pub use test_result::{ResourceDescriptor, TestOutcome, TestResult};
 pub use unfreeze::Unfreeze;
 

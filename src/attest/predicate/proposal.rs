@@ -72,6 +72,9 @@ pub struct GatedSession {
     pub record: DigestRef,
     /// SHA-256 of the list of the signed outcomes, one for each receipt of a call.
     pub outcomes: DigestRef,
+    /// The list of the signed scores, one for each call that was held against the intent; absent where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<ScoreList>,
     /// SHA-256 of what the required checks came to when they were run again after the session.
     pub completion: DigestRef,
     /// Whether the session ran outside the sandbox, where an agent could get around the gate.
@@ -86,8 +89,31 @@ impl GatedSession {
             self.receipts.count > self.calls,
             "session.receipts.count",
             "fewer receipts than calls and the root",
+        )?;
+        let Some(scores) = &self.scores else {
+            return Ok(());
+        };
+        // Break it: leave this out; `attest::predicates::a_session_with_more_scores_than_receipts_of_calls_is_refused` fails.
+        require(
+            (1..self.receipts.count).contains(&scores.count) && scores.count <= MOST_CALLS,
+            "session.scores.count",
+            "no scores, more than there are receipts beside the root, or more than are signed of one session",
         )
     }
+}
+
+/// Calls of one session that are signed one by one, at most.
+pub const MOST_CALLS: u64 = 4_096;
+
+/// A list of signed scores, and how many it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ScoreList {
+    /// SHA-256 of the list.
+    pub sha256: Sha256Digest,
+    /// Its length, from 1 to 4096.
+    pub count: u64,
 }
 
 /// The state a change was made on.

@@ -14,6 +14,7 @@ use super::Queue;
 use crate::attest::text::shown;
 use crate::clock::Millis;
 use crate::store::{CallDecision, Resolved, ToolCall};
+use crate::tool_gate::call_pattern::LONGEST_PATTERN;
 
 /// How often the queue is read.
 const READ_EVERY: Duration = Duration::from_millis(500);
@@ -26,6 +27,8 @@ pub(super) struct Panel {
     /// None after the call that was selected went away: a key then answers nothing until another one is chosen.
     selected: Option<usize>,
     said: String,
+    /// The pattern that is being written for the selected call.
+    writing: Option<String>,
 }
 
 /// What a key asks for.
@@ -34,6 +37,8 @@ pub(super) enum Wish {
     Nothing,
     Leave,
     Answer(CallDecision),
+    /// Always allow what the pattern stands for that was written.
+    AnswerByPattern,
 }
 
 impl Panel {
@@ -42,6 +47,7 @@ impl Panel {
             calls: Vec::new(),
             selected: None,
             said: String::new(),
+            writing: None,
         }
     }
 
@@ -55,6 +61,7 @@ impl Panel {
             None => None,
         };
         if looked_at.is_some() && self.selected.is_none() {
+            self.writing = None;
             "The call that was selected is not waiting any more; select another one."
                 .clone_into(&mut self.said);
         }
@@ -67,7 +74,11 @@ impl Panel {
 
     /// What a key does to the panel, and what it asks for.
     pub(super) fn key(&mut self, key: KeyCode) -> Wish {
+        if self.writing.is_some() {
+            return self.write(key);
+        }
         match key {
+            KeyCode::Char('p') if self.selected().is_some() => self.writing = Some(String::new()),
             KeyCode::Char('q') | KeyCode::Esc => return Wish::Leave,
             KeyCode::Down | KeyCode::Char('j') => {
                 let last = self.calls.len().saturating_sub(1);
@@ -82,6 +93,35 @@ impl Panel {
             _ => {}
         }
         Wish::Nothing
+    }
+
+    /// What a key does while a pattern is written.
+    fn write(&mut self, key: KeyCode) -> Wish {
+        let Some(text) = &mut self.writing else {
+            return Wish::Nothing;
+        };
+        match key {
+            KeyCode::Esc => self.writing = None,
+            KeyCode::Enter if !text.is_empty() => return Wish::AnswerByPattern,
+            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Char(character) if text.len() < LONGEST_PATTERN => text.push(character),
+            _ => {}
+        }
+        Wish::Nothing
+    }
+
+    /// The two lines at the bottom.
+    fn foot(&self) -> String {
+        match &self.writing {
+            Some(text) => format!(
+                "always allow by this pattern: {}_\nenter allow · esc back · a path like src/*.rs or docs/**, or words like cargo test *",
+                shown(text)
+            ),
+            None => format!(
+                "{}\na allow once · A always allow exactly this · p by a pattern · r reject · ↑↓ select · q leave",
+                self.said
+            ),
+        }
     }
 
     /// Draws it.
@@ -119,8 +159,7 @@ impl Panel {
             .wrap(Wrap { trim: false })
             .block(Block::bordered().title("call"));
         frame.render_widget(details, detail);
-        let keys = "a allow once · A always allow exactly this · r reject · ↑↓ select · q leave";
-        frame.render_widget(Paragraph::new(format!("{}\n{keys}", self.said)), foot);
+        frame.render_widget(Paragraph::new(self.foot()), foot);
     }
 }
 
@@ -172,7 +211,12 @@ async fn follow_on(queue: &Queue, terminal: &mut ratatui::DefaultTerminal) -> an
             Wish::Leave => return Ok(()),
             Wish::Nothing => {}
             Wish::Answer(decision) => {
-                answer(queue, &mut panel, decision).await?;
+                answer(queue, &mut panel, decision, None).await?;
+                read_at = None;
+            }
+            Wish::AnswerByPattern => {
+                let pattern = panel.writing.take();
+                answer(queue, &mut panel, CallDecision::Always, pattern.as_deref()).await?;
                 read_at = None;
             }
         }
@@ -198,15 +242,29 @@ fn pressed(panel: &mut Panel) -> anyhow::Result<Wish> {
     }
 }
 
-async fn answer(queue: &Queue, panel: &mut Panel, decision: CallDecision) -> anyhow::Result<()> {
+async fn answer(
+    queue: &Queue,
+    panel: &mut Panel,
+    decision: CallDecision,
+    pattern: Option<&str>,
+) -> anyhow::Result<()> {
     let Some(call) = panel.selected() else {
         return Ok(());
     };
-    panel.said = match queue.answer(call, decision, None).await? {
-        Resolved::Done(call) => format!("{} was {}.", shown(&call.tool), super::word(decision)),
-        _ => "It was resolved already, or its time is over; nothing was written.".to_owned(),
+    panel.said = match queue.answer(call, decision, None, pattern).await {
+        // What was written can be mended; nothing was decided.
+        Err(error) if pattern.is_some() => error.to_string(),
+        Err(error) => return Err(error),
+        Ok(answered) => told(&answered, decision),
     };
     Ok(())
+}
+
+fn told(answered: &Resolved, decision: CallDecision) -> String {
+    match answered {
+        Resolved::Done(call) => format!("{} was {}.", shown(&call.tool), super::word(decision)),
+        _ => "It was resolved already, or its time is over; nothing was written.".to_owned(),
+    }
 }
 
 #[cfg(test)]

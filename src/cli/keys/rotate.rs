@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use serde_json::json;
 
+use super::super::credential_events;
 use super::super::installation::Installation;
 use super::super::runtime::block_on;
 use super::super::{Verdict, print};
@@ -13,6 +14,12 @@ use crate::signer::system_randomness;
 
 pub(super) fn run(installation: &Installation, format: &Format) -> anyhow::Result<Verdict> {
     let rotated = block_on(rotate(installation))?;
+    credential_events::tell(
+        &installation.configuration,
+        "credentials_resealed",
+        "",
+        [("credentials", json!(rotated.credentials))],
+    );
     print(&if format.json {
         json!({
             "credentials": rotated.credentials,

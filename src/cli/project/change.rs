@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
+use super::super::credential_events;
 use super::super::hosting::Hosting;
 use super::super::installation::Installation;
 use super::super::{Verdict, print};
@@ -111,7 +112,20 @@ pub(super) async fn credential(
     let random = &mut system_randomness;
     let replaced = onboard::replace_credential(&tending, id, &token, random, now).await;
     means.record().await;
-    print(&replaced_text(&replaced?, arguments.json))
+    let replaced = replaced?;
+    let fields = [
+        ("actor", json!(means.by.to_string())),
+        ("before", json!(replaced.before)),
+        ("fingerprint", json!(replaced.after)),
+    ];
+    let configuration = &installation.configuration;
+    credential_events::tell(
+        configuration,
+        "credential_replaced",
+        replaced.project.id.as_str(),
+        fields,
+    );
+    print(&replaced_text(&replaced, arguments.json))
 }
 
 fn replaced_text(replaced: &Replaced, as_json: bool) -> String {
@@ -213,6 +227,12 @@ pub(super) async fn remove(
     }
     let now = store.now().await?;
     let (removal, forgotten) = onboard::remove(&store, &project, &by, now).await?;
+    credential_events::tell(
+        &installation.configuration,
+        "credential_removed",
+        id.as_str(),
+        [("actor", json!(by.to_string()))],
+    );
     let clone = forget_clone(&installation.configuration.home, id);
     print(&removed(
         &project,

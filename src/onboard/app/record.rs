@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::connector::github::app::{Target, TokenEvent, TokenSink};
+use crate::events::{Event, EventSink};
 use crate::id::{OrganisationId, ProjectId};
 use crate::store::{Store, StoreError};
 
@@ -15,6 +16,7 @@ use crate::store::{Store, StoreError};
 pub struct Recorder {
     events: Receiver<TokenEvent>,
     dropped: Arc<AtomicU64>,
+    stream: Option<Arc<dyn EventSink>>,
 }
 
 /// A sink for events, which never waits, and the recorder that it feeds. At most `places` events wait between them; what comes
@@ -29,10 +31,24 @@ pub fn token_recorder(places: usize) -> (TokenSink, Recorder) {
             lost.fetch_add(1, Ordering::Relaxed);
         }
     });
-    (sink, Recorder { events, dropped })
+    let recorder = Recorder {
+        events,
+        dropped,
+        stream: None,
+    };
+    (sink, recorder)
 }
 
 impl Recorder {
+    /// The same, which tells the audit stream, too.
+    #[must_use]
+    pub fn telling(self, stream: Arc<dyn EventSink>) -> Self {
+        Self {
+            stream: Some(stream),
+            ..self
+        }
+    }
+
     /// Writes until every sink is gone, or until `stop` and then what is there by then. A store that fails costs the event and
     /// is logged.
     pub async fn run(
@@ -79,10 +95,21 @@ impl Recorder {
         }
     }
 
+    fn tell(&self, project: Option<&ProjectId>, event: &TokenEvent) {
+        let Some(stream) = &self.stream else {
+            return;
+        };
+        let project = project.map(ProjectId::as_str);
+        if let Err(error) = stream.record(&credential_event(project.unwrap_or_default(), event)) {
+            tracing::warn!(%error, "what happened to a token is not in the audit stream");
+        }
+    }
+
     async fn write(&self, store: &Store, organisation: &OrganisationId, event: &TokenEvent) {
         let audit = event.audit();
         let written = async {
             let project = project_of(store, organisation, event).await?;
+            self.tell(project.as_ref(), event);
             let now = store.now().await?;
             store
                 .record(organisation, None, project.as_ref(), &audit, now)
@@ -93,6 +120,28 @@ impl Recorder {
         }
         self.tell_dropped();
     }
+}
+
+/// What the audit stream is told of a token: never the token, only what names it.
+fn credential_event(project: &str, event: &TokenEvent) -> Event {
+    let name = match event {
+        TokenEvent::Issued(_) => "credential_issued",
+        TokenEvent::Expired(_) => "credential_expired",
+        TokenEvent::Revoked(..) => "credential_revoked",
+    };
+    let record = event.record();
+    let fields = [
+        ("kind", "installation-token".to_owned()),
+        ("fingerprint", record.fingerprint.clone()),
+        ("role", record.task.role().to_owned()),
+        ("repository", record.repository.to_string()),
+        ("permissions", record.permissions.to_string()),
+        ("expires_at", record.expires_at.to_string()),
+    ];
+    let fields = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()));
+    Event::new(name, project, fields.collect())
 }
 
 /// The project whose repository a token opens; an event of a repository that is no project's is the organisation's alone.

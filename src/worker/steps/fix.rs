@@ -2,7 +2,7 @@
 
 use super::super::Stepped;
 use super::super::repository::{Clone, broken, on_disk};
-use super::super::session::{Ended, Opening, Purpose, opened};
+use super::super::session::{Ended, Opening, Purpose, SessionCheck, opened};
 use super::super::session_record;
 use super::super::test_runs::Scratch;
 use super::super::work::{Work, expect};
@@ -27,6 +27,10 @@ use crate::workspace::{BRANCH_PREFIX, TreeLimits, TrustedRepository, WorkspaceEr
 const PATCH_BYTES: usize = 256 << 10;
 /// Characters of a run's output that a hand-over shows.
 const TAIL_CHARACTERS: usize = 400;
+/// Files whose own tests are looked for, at most.
+const MOST_LOOKED_AT: usize = 50;
+/// Commands that a session's end waits for, at most.
+const MOST_CHECKS: usize = 8;
 /// Trailer of a fix branch's one commit.
 const PROPOSAL_TRAILER: &str = "Caretaker-Proposal";
 
@@ -142,12 +146,7 @@ async fn opening<'a>(
 ) -> Result<Opening<'a>, StepError> {
     let diagnosis = expect(work.snapshot.diagnosis(), "the diagnosis")?;
     let base = work.snapshot.failure.commit;
-    let found = detected(*work, clone, base, diagnosis.files.clone()).await?;
-    let checks = match found {
-        // The tests of the top folder are run as they are; those of another folder need a shell to get there, which is not given.
-        Detection::Found(toolchain) if toolchain.root.is_empty() => vec![toolchain.test],
-        _ => Vec::new(),
-    };
+    let checks = checks(work, clone, base, &diagnosis.files).await?;
     let (place, scratch_tree) = (clone.path().to_path_buf(), scratch.tree("fix"));
     let changed = move || {
         let repository = TrustedRepository::open_or_create(&place);
@@ -169,6 +168,33 @@ async fn opening<'a>(
         checks,
         changed: Box::new(changed),
     })
+}
+
+/// The tests of all files together, which prove the fix, and those of each file, where they are others. Where several ways to run
+/// them speak for one file, none of them is required.
+async fn checks(
+    work: &Work<'_>,
+    clone: &Clone<'_>,
+    base: Oid,
+    files: &[RepoPath],
+) -> Result<Vec<SessionCheck>, StepError> {
+    let alone = files
+        .iter()
+        .take(MOST_LOOKED_AT)
+        .map(|file| vec![file.clone()]);
+    let mut found = Vec::new();
+    for hints in std::iter::once(files.to_vec()).chain(alone) {
+        if let Detection::Found(toolchain) = detected(*work, clone, base, hints).await? {
+            let check = SessionCheck {
+                folder: toolchain.root,
+                command: toolchain.test,
+            };
+            if !found.contains(&check) && found.len() < MOST_CHECKS {
+                found.push(check);
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn asked(fact: &DiagnosisFact) -> Diagnosis {

@@ -8,7 +8,7 @@ use crate::attest::predicate::{Gap, GapReason, GoneEvidence};
 use crate::attest::text::MAX_ITEMS;
 use crate::attest::{Envelope, Event, Label, List, Role, SignedDocument, Statement, Text};
 use crate::clock::Millis;
-use crate::incident::{Fact, Outcome, Stage, StepError, stage};
+use crate::incident::{Fact, Outcome, Snapshot, Stage, StepError, stage};
 
 /// How often it is looked again when nothing may go although it was made due.
 const AGAIN_SECONDS: i64 = 24 * 3_600;
@@ -44,14 +44,19 @@ pub(super) async fn let_go(work: Work<'_>) -> Stepped {
 /// For how many days evidence is kept, if the incident ended longer ago than that.
 fn kept_long_enough(work: &Work<'_>) -> Option<u32> {
     let days = work.engine.settings.evidence_days?;
-    let finished = matches!(stage(work.snapshot), Stage::Resolved | Stage::Closed);
-    let facts = work.snapshot.facts.iter();
+    ended_before(work.snapshot, days, work.now).then_some(days)
+}
+
+/// Whether an incident is resolved or closed, and has been for so many days.
+pub(in super::super) fn ended_before(snapshot: &Snapshot, days: u32, now: Millis) -> bool {
+    let finished = matches!(stage(snapshot), Stage::Resolved | Stage::Closed);
+    let facts = snapshot.facts.iter();
     let last = facts
         .filter(|one| !matches!(one.fact, Fact::EvidenceDue | Fact::EvidenceLetGo { .. }))
         .map(|one| one.at)
-        .max()?;
-    let until = last.plus_millis(i64::from(days).saturating_mul(DAY_MILLIS));
-    (finished && until <= work.now).then_some(days)
+        .max();
+    let until = last.map(|last| last.plus_millis(i64::from(days).saturating_mul(DAY_MILLIS)));
+    finished && until.is_some_and(|until| until <= now)
 }
 
 /// What the incident has in the evidence store, as gaps name it.

@@ -250,6 +250,7 @@ fn gated(session: &SessionFact) -> Result<GatedSession, StepError> {
         calls: session.calls,
         record: session.record.into(),
         outcomes: session.outcomes.into(),
+        scores: session.scores,
         completion: completion.into(),
         advisory: session.advisory,
     })

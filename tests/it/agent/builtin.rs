@@ -64,6 +64,7 @@ async fn in_every_protocol_a_file_is_read_mended_and_the_fix_submitted() {
             requests: 4,
             input_tokens: 300,
             output_tokens: 30,
+            cost: None,
         };
         assert_eq!(scene.report(), expected, "{protocol:?}");
         let requests = server.requests();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use caretaker::agent::model::{Class, HttpModel, Limits, ModelSettings, Protocol, Usage};
 use caretaker::agent::{Coder as _, CoderError};
 use caretaker::clock::SystemClock;
+use caretaker::incident::{Currency, MoneyBudget, Prices};
 use serde_json::json;
 
 use super::builtin_scene::{SaidModel, Scene, answer, fix_task, status, submit_fix};
@@ -67,6 +68,66 @@ async fn requests_that_fail_count() {
     let ended = scene.fix(SaidModel::new(vec![Err(Class::Retry)])).await;
     assert!(matches!(ended, Err(CoderError::Unavailable { .. })));
     assert_eq!(scene.report().requests, 4, "four tries");
+}
+
+/// A dollar a million tokens sent, two for those received.
+fn costing(most: &str) -> MoneyBudget {
+    let amount = |text: &str| text.parse().unwrap();
+    MoneyBudget {
+        prices: Prices {
+            input: amount("1"),
+            output: amount("2"),
+            currency: Currency::try_from("USD".to_owned()).unwrap(),
+        },
+        most: Some(amount(most)),
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_could_cost_too_much_is_not_made() {
+    // An answer alone may have 8,192 tokens at two millionths each.
+    let mut scene = Scene::new();
+    scene.budget.money = Some(costing("0.016383"));
+    let ended = scene.fix(endless()).await.unwrap_err();
+    assert_eq!(status(&ended), "its budget of money (0.016383 USD) used up");
+    let report = scene.report();
+    assert_eq!((report.requests, report.cost.unwrap().micro), (0, 0));
+
+    // With room for what was said first and more than that, but not for ever.
+    let mut scene = Scene::new();
+    scene.budget.money = Some(costing("0.03"));
+    scene.budget.requests = 1_000;
+    scene.budget.tool_calls = 10_000;
+    let ended = scene.fix(endless()).await.unwrap_err();
+    assert!(status(&ended).contains("money"), "{ended}");
+    let report = scene.report();
+    assert!(report.requests > 1, "{report:?}");
+    let cost = report.cost.unwrap().micro;
+    assert_eq!(cost, report.input_tokens + 2 * report.output_tokens);
+    assert!(cost < 30_000, "{cost}");
+}
+
+#[tokio::test]
+async fn without_a_bound_money_is_only_counted() {
+    let mut scene = Scene::new();
+    let mut money = costing("1");
+    money.most = None;
+    scene.budget.money = Some(money);
+    scene.budget.requests = 3;
+    let ended = scene.fix(endless()).await.unwrap_err();
+    assert!(status(&ended).contains("requests"), "{ended}");
+    assert_eq!(scene.report().cost.unwrap().to_string(), "0.00006 USD");
+}
+
+#[tokio::test]
+async fn requests_that_fail_cost_too() {
+    let mut scene = Scene::new();
+    scene.budget.money = Some(costing("1"));
+    let ended = scene.fix(SaidModel::new(vec![Err(Class::Retry)])).await;
+    assert!(matches!(ended, Err(CoderError::Unavailable { .. })));
+    let report = scene.report();
+    assert_eq!((report.requests, report.input_tokens), (4, 0));
+    assert!(report.cost.unwrap().micro > 400, "{report:?}");
 }
 
 #[tokio::test]

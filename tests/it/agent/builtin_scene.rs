@@ -177,6 +177,7 @@ impl Scene {
                 requests: 20,
                 tool_calls: 50,
                 tokens: 100_000,
+                money: None,
                 wall: Duration::from_mins(2),
             },
         }

@@ -3,9 +3,11 @@
 use caretaker::id::OrganisationId;
 use caretaker::onboard::app::token_recorder;
 use caretaker::store::Store;
+use serde_json::json;
 use sqlx::{AnyConnection, Connection as _, Row as _};
 
 use super::*;
+use crate::alignment::scene::Stream;
 
 #[tokio::test]
 async fn the_history_shows_every_token_and_the_database_holds_none() {
@@ -17,7 +19,9 @@ async fn the_history_shows_every_token_and_the_database_holds_none() {
     let ensured = store.ensure_organisation(&organisation, "example", NOW);
     ensured.await.unwrap();
 
-    let (sink, mut recorder) = token_recorder(10);
+    let stream = Arc::new(Stream::default());
+    let (sink, recorder) = token_recorder(10);
+    let mut recorder = recorder.telling(Arc::clone(&stream) as Arc<_>);
     let tokens = AppTokens::new(
         Arc::clone(&bench.mint) as Arc<dyn Mint>,
         Arc::clone(&bench.clock) as Arc<_>,
@@ -47,6 +51,19 @@ async fn the_history_shows_every_token_and_the_database_holds_none() {
             "token-revoked"
         ]
     );
+    let told = stream.all();
+    let names: Vec<&str> = told.iter().map(|event| event.event).collect();
+    assert_eq!(
+        names,
+        [
+            "credential_issued",
+            "credential_expired",
+            "credential_issued",
+            "credential_issued",
+            "credential_revoked"
+        ]
+    );
+    assert_eq!(told[4].fields["fingerprint"], json!(merge.fingerprint));
     let last: String = rows.last().unwrap().get("detail");
     assert!(
         last.contains("for the executor revoked after its task"),

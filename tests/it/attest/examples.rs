@@ -27,7 +27,7 @@ fn document() -> EvidenceBlock {
     )
 }
 
-pub(super) fn gate_outcome() -> GateOutcome {
+pub(crate) fn gate_outcome() -> GateOutcome {
     GateOutcome {
         document: document(),
         session: label("task-1"),
@@ -48,7 +48,7 @@ pub(super) fn gate_outcome() -> GateOutcome {
     }
 }
 
-pub(super) fn gated_session() -> GatedSession {
+pub(crate) fn gated_session() -> GatedSession {
     GatedSession {
         id: label("inc-1-fix"),
         policy: digest("the session's policy"),
@@ -60,12 +60,16 @@ pub(super) fn gated_session() -> GatedSession {
         calls: 3,
         record: digest("the receipts"),
         outcomes: digest("the outcomes"),
+        scores: Some(ScoreList {
+            sha256: digest("the scores").sha256,
+            count: 2,
+        }),
         completion: digest("the checks"),
         advisory: false,
     }
 }
 
-pub(super) fn intent_score() -> IntentScore {
+pub(crate) fn intent_score() -> IntentScore {
     IntentScore {
         document: document(),
         session: label("task-1"),

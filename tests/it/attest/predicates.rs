@@ -183,6 +183,7 @@ fn a_session_with_fewer_receipts_than_calls_is_refused() {
         let mut proposal = Ledger::new().proposal_event();
         let mut session = gated_session();
         (session.receipts.count, session.calls) = (receipts, calls);
+        session.scores = None;
         proposal.session = Some(session);
         Statement::event(Event::Proposal(Box::new(proposal)))
     };
@@ -190,6 +191,24 @@ fn a_session_with_fewer_receipts_than_calls_is_refused() {
     assert!(proposed(1, 0).is_ok());
     assert_eq!(refused(proposed(2, 2)), "session.receipts.count");
     assert_eq!(refused(proposed(0, 0)), "receipt.count");
+}
+
+// The line to break is named in `attest::predicate::proposal`.
+#[test]
+fn a_session_with_more_scores_than_receipts_of_calls_is_refused() {
+    let proposed = |receipts, scores| {
+        let mut proposal = Ledger::new().proposal_event();
+        let mut session = gated_session();
+        session.receipts.count = receipts;
+        session.scores.as_mut().unwrap().count = scores;
+        proposal.session = Some(session);
+        Statement::event(Event::Proposal(Box::new(proposal)))
+    };
+    assert!(proposed(6, 5).is_ok());
+    assert!(proposed(9_000, 4_096).is_ok());
+    for (receipts, scores) in [(6, 0), (6, 6), (9_000, 4_097)] {
+        assert_eq!(refused(proposed(receipts, scores)), "session.scores.count");
+    }
 }
 
 // The line to break is named in `attest::predicate::intent_score`.

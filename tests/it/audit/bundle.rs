@@ -42,7 +42,7 @@ pub(super) fn pin() -> Pin {
 }
 
 /// A ledger under that trust root.
-fn ledger(write: impl FnOnce(&mut Ledger)) -> Ledger {
+pub(super) fn ledger(write: impl FnOnce(&mut Ledger)) -> Ledger {
     let mut ledger = Ledger::new();
     ledger.trust = trust_root().into();
     write(&mut ledger);
@@ -143,7 +143,7 @@ pub(super) fn logged(ledger: &Ledger) -> (Log, Vec<u64>) {
     (log, places)
 }
 
-fn contents(ledger: &Ledger) -> BundleContents {
+pub(super) fn contents(ledger: &Ledger) -> BundleContents {
     let (log, places) = logged(ledger);
     log.contents(ledger, &places)
 }

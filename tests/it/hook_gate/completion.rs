@@ -252,3 +252,26 @@ fn a_repository_that_is_gone_is_a_refusal() {
     std::fs::rename(desk.work().join(".git"), desk.path("git")).unwrap();
     assert!(desk.stop().blocked().contains("cannot be told"));
 }
+
+// The line to break is named in `hook_gate::producers`.
+#[test]
+fn a_producer_runs_in_its_folder_and_not_behind_a_link() {
+    let mut below = shell("below", "test -f here");
+    below["folder"] = json!("src/below");
+    let desk = Desk::with(&with_producers(&json!([below])), &[]);
+    let refused = "completion blocked: required verification failed (below)";
+    assert_eq!(desk.stop().blocked(), refused, "there is no such folder");
+    std::fs::create_dir(desk.work().join("src/below")).unwrap();
+    assert_eq!(desk.stop().blocked(), refused);
+    std::fs::write(desk.work().join("src/below/here"), "").unwrap();
+    desk.stop().allowed();
+    // The same words in the top folder are another command, and are judged as any other.
+    desk.bash("sh -c 'test -f here > README'").blocked();
+
+    std::fs::remove_dir_all(desk.work().join("src/below")).unwrap();
+    let outside = desk.path("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("here"), "").unwrap();
+    std::os::unix::fs::symlink(&outside, desk.work().join("src/below")).unwrap();
+    assert_eq!(desk.stop().blocked(), refused);
+}

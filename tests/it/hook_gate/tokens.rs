@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caretaker::approvals::Approvals;
+use caretaker::change::Sha256Digest;
 use caretaker::clock::{FixedClock, Millis};
 use caretaker::hook_gate::service::Answers as _;
 use caretaker::hook_gate::{
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use super::Desk;
 use crate::alignment::scene::{Scene, Stream, Wanted};
 
-const NOW: Millis = Millis(1_800_000_000_000);
+pub(super) const NOW: Millis = Millis(1_800_000_000_000);
 
 fn strict<T>(value: &Value, read: impl FnOnce(&caretaker::attest::json::Json<'_>) -> T) -> T {
     let bytes = serde_json::to_vec(value).unwrap();
@@ -35,7 +36,7 @@ fn grant(tool: &str, constraints: &Value) -> ToolGrant {
 }
 
 /// A desk whose session may read, and write `src/a` alone, for an hour.
-fn held(desk: &Desk, worktree: &Path) -> Home {
+pub(super) fn held(desk: &Desk, worktree: &Path) -> Home {
     let home = Home::new(&desk.home());
     let tokens = mint(&home, &json!({"allowed_values": {"file_path": ["src/a"]}}));
     opened(&home, "S2", worktree, &tokens);
@@ -266,27 +267,16 @@ fn a_worktree_below_the_state_can_be_worked_in() {
     }
 }
 
-/// What a running worker answers with: tokens, the configured checks, and the score in the receipt.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_score_is_in_the_receipt_as_a_whole_number() {
-    let desk = Desk::empty();
-    let (home, work) = (held(&desk, &desk.work()), desk.work());
-    let scene = Scene::new(Wanted::default());
-    scene.fake.knows("Mend src/a", &[1.0, 0.0, 0.0]);
-    scene.fake.knows(
-        "Writes a whole file, replacing what was there.\n\nargs: {\"content\":\"\",\"file_path\":\"src/a\"}",
-        &[0.6, 0.8, 0.0],
-    );
-    scene.fake.knows(
-        "Reads the contents of a file.\n\nargs: {\"file_path\":\"src/a\"}",
-        &[0.0, 1.0, 0.0],
-    );
+const WRITES: &str = "Writes a whole file, replacing what was there.\n\nargs: {\"content\":\"\",\"file_path\":\"src/a\"}";
+
+/// What a worker answers with, calls scored by this scene.
+async fn scored(desk: &Desk, home: &Home, scene: Scene) -> ConfiguredAnswers {
     let file = format!("sqlite://{}", desk.path("q.db").display());
     let organisation = OrganisationId::new(NOW, [3; 10]);
     let stream = Arc::new(Stream::default());
     let clock = Arc::new(FixedClock::at(NOW));
     let runtime = tokio::runtime::Handle::current();
-    let answers = ConfiguredAnswers {
+    ConfiguredAnswers {
         home: home.clone(),
         configured: Configured::default()
             .scored(Scoring::Here(Arc::new(scene.engine), runtime.clone())),
@@ -304,7 +294,22 @@ async fn a_score_is_in_the_receipt_as_a_whole_number() {
         profile: None,
         launcher: PathBuf::from(super::program()),
         within: Duration::from_mins(1),
-    };
+    }
+}
+
+/// What a running worker answers with: tokens, the configured checks, and the score in the receipt.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_score_is_in_the_receipt_as_a_whole_number() {
+    let desk = Desk::empty();
+    let (home, work) = (held(&desk, &desk.work()), desk.work());
+    let scene = Scene::new(Wanted::default());
+    scene.fake.knows("Mend src/a", &[1.0, 0.0, 0.0]);
+    scene.fake.knows(WRITES, &[0.6, 0.8, 0.0]);
+    scene.fake.knows(
+        "Reads the contents of a file.\n\nargs: {\"file_path\":\"src/a\"}",
+        &[0.0, 1.0, 0.0],
+    );
+    let answers = scored(&desk, &home, scene).await;
     let ask = |event: Value| {
         let (answers, work) = (answers.clone(), work.clone());
         tokio::task::spawn_blocking(move || {
@@ -315,9 +320,19 @@ async fn a_score_is_in_the_receipt_as_a_whole_number() {
     let allowed = ask(write("src/a")).await.unwrap();
     assert!(!allowed.blocked, "{}", allowed.reason);
     let alignment = &last(&home)["x_gate"]["alignment"];
+    let digest = |text: &str| format!("sha256:{}", Sha256Digest::of(text.as_bytes()));
     assert_eq!(
         alignment,
-        &json!({"embedder": "openai-compatible:hash", "score_micro": 600_000})
+        &json!({
+            "action": digest(WRITES),
+            "dimensions": 0,
+            "embedder": "openai-compatible:hash",
+            "hard_threshold_micro": 300_000,
+            "intent": digest("Mend src/a"),
+            "reason": "score 0.600 above threshold 0.500",
+            "score_micro": 600_000,
+            "threshold_micro": 500_000,
+        })
     );
     let read = json!({"tool_name": "Read", "tool_input": {"file_path": "src/a"}});
     let refused = ask(read).await.unwrap();
@@ -331,4 +346,39 @@ async fn a_score_is_in_the_receipt_as_a_whole_number() {
         panic!("not registered");
     };
     assert!(session.tokens.is_some());
+}
+
+/// What was not measured, or not by its score, does not look as if it were.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receipt_has_no_score_that_did_not_decide() {
+    let desk = Desk::empty();
+    let (home, work) = (held(&desk, &desk.work()), desk.work());
+    let asked = async |scene: Scene| {
+        let answers = scored(&desk, &home, scene).await;
+        let work = work.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            let input = serde_json::to_vec(&write("src/a")).unwrap();
+            answers.answer(&question(&work, &input, NOW))
+        });
+        asked.await.unwrap()
+    };
+    let known = |wanted: Wanted| {
+        let scene = Scene::new(wanted);
+        scene.fake.knows("Mend src/a", &[1.0, 0.0, 0.0]);
+        scene.fake.knows(WRITES, &[1.0, 0.0, 0.0]);
+        scene
+    };
+    let exempt = known(Wanted {
+        exempt: &["Write"],
+        ..Wanted::default()
+    });
+    assert!(!asked(exempt).await.blocked);
+    assert_eq!(last(&home)["x_gate"].get("alignment"), None);
+
+    let unrecorded = known(Wanted::default());
+    unrecorded.stream.full.store(true, std::sync::atomic::Ordering::SeqCst);
+    assert!(asked(unrecorded).await.blocked);
+    let said = last(&home)["x_gate"]["alignment"].clone();
+    assert_eq!(said.get("score_micro"), None, "{said}");
+    assert_eq!(said["intent"], format!("sha256:{}", Sha256Digest::of(b"Mend src/a")));
 }

@@ -273,6 +273,40 @@ fn a_project_lives_through_another_token_another_key_and_its_end() {
         draft["id"].as_str().unwrap(),
         "--json",
     ]);
+    credentials_are_told(home, id, forge.text("token"));
+}
+
+/// What was done to credentials is in the audit stream, and no credential is.
+fn credentials_are_told(home: &Path, project: &str, token: &str) {
+    let mut told = Vec::new();
+    for file in std::fs::read_dir(home.join("audit")).unwrap() {
+        let file = file.unwrap().path();
+        if file.extension().is_some_and(|kind| kind == "ndjson") {
+            let text = std::fs::read_to_string(file).unwrap();
+            assert!(!text.contains(token));
+            let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+            told.extend(lines.collect::<Vec<Value>>());
+        }
+    }
+    let own = |event: &&Value| event["task_id"] == project;
+    let names: Vec<&str> = told
+        .iter()
+        .filter(own)
+        .map(|event| event["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "credential_stored",
+            "credential_replaced",
+            "credential_replaced",
+            "credential_removed"
+        ]
+    );
+    let resealed = told
+        .iter()
+        .find(|event| event["event"] == "credentials_resealed");
+    assert_eq!(resealed.unwrap()["fields"]["credentials"], 1);
 }
 
 /// Provider, clock and credential are as they should be.

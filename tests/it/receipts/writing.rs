@@ -64,8 +64,14 @@ fn a_receipt_says_all_there_is_to_say() {
         disclosed: json(r#"{"path":"src/../etc"}"#),
     });
     outcome.alignment = Some(Alignment {
-        score_micro: 812_345,
+        score_micro: Some(812_345),
         embedder: Label::new("minilm-l6-v2").unwrap(),
+        dimensions: 384,
+        intent: Sha256Digest::of(b"intent"),
+        action: Sha256Digest::of(b"action"),
+        threshold_micro: 500_000,
+        hard_threshold_micro: 300_000,
+        reason: Text::new("score 0.812 above threshold 0.500").unwrap(),
     });
     let line = chain.append(&outcome, at(NOON)).unwrap();
     insta::assert_snapshot!(format!(

@@ -9,6 +9,7 @@ use caretaker::id::{AlwaysId, ToolCallId};
 use caretaker::signer::system_randomness;
 use caretaker::store::{CallAnswer, CallDecision, NewCall, Resolved, ToolCall};
 use caretaker::tool_gate::always_allow::Pattern;
+use caretaker::tool_gate::call_pattern::CallOrigin;
 use caretaker::tool_gate::decider::{AuthMethod, Decider};
 use serde_json::json;
 
@@ -43,6 +44,7 @@ fn pattern(number: u32) -> Pattern {
 }
 
 async fn ask(world: &World, number: u32) -> ToolCallId {
+    let origin = CallOrigin::default();
     let id = ToolCallId::new(NOW, world.fresh());
     let call = NewCall {
         id: id.clone(),
@@ -53,6 +55,7 @@ async fn ask(world: &World, number: u32) -> ToolCallId {
         arguments: "{\"command\":\"cargo publish\"}",
         nonce: &"ab".repeat(16),
         ttl_seconds: 600,
+        origin: &origin,
     };
     let organisation = &world.project.organisation;
     world
@@ -76,6 +79,7 @@ async fn answer(
         nonce,
         decider: &decider,
         reason: Some("because"),
+        pattern: None,
     };
     let always = AlwaysId::new(NOW, world.fresh());
     let organisation = &world.project.organisation;
@@ -206,7 +210,7 @@ on_both! {
         assert!(world.store.pending_calls(&other, after(1)).await.unwrap().is_empty());
         assert_eq!(world.store.tool_call(&other, &id).await.unwrap(), None);
         let decider = ada();
-        let given = CallAnswer { decision: CallDecision::Allow, nonce: Some(NONCE), decider: &decider, reason: None };
+        let given = CallAnswer { decision: CallDecision::Allow, nonce: Some(NONCE), decider: &decider, reason: None, pattern: None };
         let always = AlwaysId::new(NOW, world.fresh());
         let mut record = fine;
         let resolved = world.store.resolve_call(&other, &id, &given, &always, after(1), &mut record);
@@ -227,6 +231,7 @@ on_both! {
                 arguments: "{}",
                 nonce: NONCE,
                 ttl_seconds: 600,
+                origin: &CallOrigin::default(),
             };
             refused = world.store.ask_about_call(&organisation, &call, NOW).await.err();
         }
@@ -243,7 +248,7 @@ on_both! {
         let waiting = queue(world.store.clone()).await;
         let answering = queue(Store::open(&world.url).await.unwrap()).await;
         let arguments = json!({"command": "cargo publish"});
-        let question = Question { session: "s-1", task: "inc-1", role: "worker", tool: "Bash", arguments: &arguments };
+        let question = Question { session: "s-1", task: "inc-1", role: "worker", tool: "Bash", arguments: &arguments, worktree: "/work", works_in: None };
         for (decision, expected) in [
             (CallDecision::Reject, Answer::Refused("because".to_owned())),
             (CallDecision::Allow, Answer::Allowed),
@@ -257,7 +262,7 @@ on_both! {
                         continue;
                     };
                     let decider = ada();
-                    let given = CallAnswer { decision, nonce: Some(&call.nonce), decider: &decider, reason: Some("because") };
+                    let given = CallAnswer { decision, nonce: Some(&call.nonce), decider: &decider, reason: Some("because"), pattern: None };
                     let begun = std::time::Instant::now();
                     let resolved = answering.resolve(&call.id, &given).await.unwrap();
                     assert!(matches!(resolved, Resolved::Done(_)));
@@ -280,6 +285,85 @@ on_both! {
         assert!(!format!("{events:?}").contains("cargo publish"), "arguments are not in the stream");
     }
 
+    // The line to break is named in `approvals`.
+    async fn a_pattern_that_is_stated_allows_what_it_stands_for_in_its_project(world) {
+        let events = Arc::new(Kept::default());
+        let queue = Approvals::new(
+            world.store.clone(), world.project.organisation.clone(), events.clone(), Arc::new(SystemClock), system_randomness, 600,
+        );
+        let organisation = &world.project.organisation;
+        let (first, second) = (json!({"command": "cargo test parser"}), json!({"command": "cargo test reader"}));
+        let question = |arguments, worktree| Question {
+            session: "s-1", task: "task", role: "worker", tool: "Bash", arguments, worktree, works_in: None,
+        };
+        let person = async {
+            let call = loop {
+                match queue.pending().await.unwrap().pop() {
+                    Some(call) => break call,
+                    None => tokio::task::yield_now().await,
+                }
+            };
+            let decider = ada();
+            let state = async |decision, pattern| {
+                let given = CallAnswer { decision, nonce: Some(&call.nonce), decider: &decider, reason: None, pattern: Some(pattern) };
+                queue.resolve(&call.id, &given).await
+            };
+            // Of another call, of none, beside another answer: nothing is decided.
+            for (decision, pattern) in [
+                (CallDecision::Always, "cargo build *"),
+                (CallDecision::Always, "sh **"),
+                (CallDecision::Allow, "cargo test *"),
+            ] {
+                let refused = state(decision, pattern).await.unwrap_err().to_string();
+                assert!(refused.contains("the pattern is not taken"), "{refused}");
+            }
+            assert_eq!(queue.call(&call.id).await.unwrap().unwrap().resolution, None);
+            assert!(matches!(state(CallDecision::Always, "cargo test *").await.unwrap(), Resolved::Done(_)));
+        };
+        let one = question(&first, "/work");
+        let (answered, ()) = tokio::join!(queue.ask(&one), person);
+        assert_eq!(answered.unwrap(), Answer::Allowed);
+        assert!(matches!(queue.ask(&question(&second, "/work")).await.unwrap(), Answer::Always(_)));
+        assert!(world.store.always_list(organisation).await.unwrap().is_empty(), "not exactly this one besides");
+
+        // Not in another worktree, and not once it was taken back.
+        let refusing = async {
+            let call = loop {
+                match queue.pending().await.unwrap().pop() {
+                    Some(call) => break call,
+                    None => tokio::task::yield_now().await,
+                }
+            };
+            let decider = ada();
+            let given = CallAnswer { decision: CallDecision::Reject, nonce: Some(&call.nonce), decider: &decider, reason: Some("no"), pattern: None };
+            let resolved = queue.resolve(&call.id, &given).await;
+            assert!(matches!(resolved.unwrap(), Resolved::Done(_)));
+        };
+        let refused = Answer::Refused("no".to_owned());
+        let elsewhere = question(&second, "/elsewhere");
+        let (answered, ()) = tokio::join!(queue.ask(&elsewhere), refusing);
+        assert_eq!(answered.unwrap(), refused);
+        let listed = world.store.pattern_list(organisation).await.unwrap();
+        assert_eq!((listed.len(), listed[0].pattern.as_str(), listed[0].scope.as_str()), (1, "cargo test *", "/work"));
+        assert!(world.store.revoke_pattern(organisation, &listed[0].id, &ada(), after(1)).await.unwrap());
+        assert!(!world.store.revoke_pattern(organisation, &listed[0].id, &ada(), after(2)).await.unwrap());
+        assert!(world.store.call_patterns(organisation, "/work", "Bash").await.unwrap().is_empty());
+        let told = events.events.lock().unwrap();
+        let promoted: Vec<_> = told.iter().filter(|event| event.event == "always_allow_promotion").collect();
+        assert_eq!(promoted.len(), 1);
+        assert_eq!(promoted[0].fields["pattern"], true);
+    }
+
+    // A worker's session has another worktree for each incident: what counts is whose incident it is.
+    async fn a_pattern_of_an_incidents_session_counts_in_its_project(world) {
+        let organisation = &world.project.organisation;
+        let incident = world.open("a job").await;
+        let project = world.store.project_of_incident(organisation, &incident).await.unwrap();
+        assert_eq!(project, Some(world.project.id.clone()));
+        let other = caretaker::id::OrganisationId::new(NOW, [9; 10]);
+        assert_eq!(world.store.project_of_incident(&other, &incident).await.unwrap(), None);
+    }
+
     async fn a_question_that_nobody_answers_is_a_refusal_and_not_a_hang(world) {
         let events = Arc::new(Kept::default());
         let clock = Arc::new(FixedClock::at(NOW));
@@ -287,7 +371,7 @@ on_both! {
             world.store.clone(), world.project.organisation.clone(), events.clone(), clock.clone(), system_randomness, 600,
         );
         let arguments = json!({"file_path": "a"});
-        let question = Question { session: "s-1", task: "inc-1", role: "worker", tool: "Write", arguments: &arguments };
+        let question = Question { session: "s-1", task: "inc-1", role: "worker", tool: "Write", arguments: &arguments, worktree: "/work", works_in: None };
         let later = async {
             while queue.pending().await.unwrap().is_empty() {
                 tokio::task::yield_now().await;
@@ -309,7 +393,7 @@ on_both! {
         );
         let id = ask(&world, 1).await;
         let decider = ada();
-        let given = CallAnswer { decision: CallDecision::Always, nonce: Some(NONCE), decider: &decider, reason: None };
+        let given = CallAnswer { decision: CallDecision::Always, nonce: Some(NONCE), decider: &decider, reason: None, pattern: None };
         let error = queue.resolve(&id, &given).await.unwrap_err().to_string();
         assert!(error.contains("the disk is full"), "{error}");
         assert_eq!(call(&world, &id).await.resolution, None);

@@ -84,3 +84,33 @@ fn lists_may_be_left_out_and_producers_are_required_unless_they_say_otherwise() 
         (1, 2)
     );
 }
+
+// The line to break is named in `tool_gate::policy`.
+#[test]
+fn a_producers_folder_lies_below_the_top() {
+    let within = |folder: &str| {
+        let producer = format!("{{\"folder\":{folder},\"command\"");
+        NEIGHBOURS.replace("{\"command\"", &producer)
+    };
+    let policy = Policy::parse(within("\"web/app\"").as_bytes()).unwrap();
+    assert_eq!(policy.producers()[0].folder.as_deref(), Some("web/app"));
+    assert!(policy.at_top().is_empty());
+    for folder in [
+        "",
+        "/",
+        "/etc",
+        "..",
+        "web/../..",
+        "./web",
+        "web//app",
+        "web/",
+        "a\\\\b",
+        "a\\u0000",
+    ] {
+        let refused = refusal(&within(&format!("\"{folder}\"")));
+        assert!(
+            refused.contains("none below the worktree's top"),
+            "{folder}: {refused}"
+        );
+    }
+}

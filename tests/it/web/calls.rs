@@ -11,6 +11,7 @@ use caretaker::id::ToolCallId;
 use caretaker::signer::system_randomness;
 use caretaker::store::{CallDecision, NewCall};
 use caretaker::tool_gate::always_allow::Pattern;
+use caretaker::tool_gate::call_pattern::CallOrigin;
 use caretaker::web::{ScopedToken, ToolCalls, router};
 use serde_json::{Value, json};
 
@@ -67,6 +68,11 @@ impl World {
             arguments: &arguments.to_string(),
             nonce: NONCE,
             ttl_seconds: 600,
+            origin: &CallOrigin {
+                scope: "prj".to_owned(),
+                worktree: "/work".to_owned(),
+                folder: None,
+            },
         };
         let organisation = &self.scene.project.organisation;
         let asked = self.scene.store.ask_about_call(organisation, &call, NOW);
@@ -363,6 +369,8 @@ async fn the_page_releases_an_agent_that_waits() {
         role: "worker",
         tool: "Write",
         arguments: &arguments,
+        worktree: "/work",
+        works_in: None,
     };
     let person = async {
         loop {
@@ -384,4 +392,34 @@ async fn the_page_releases_an_agent_that_waits() {
         answer.unwrap(),
         caretaker::approvals::Answer::Refused("not that file".to_owned())
     );
+}
+
+/// What it may hold is `tool_gate::call_pattern`'s matter; that it is looked at before anything counts is this test's.
+#[tokio::test]
+async fn a_pattern_that_is_not_taken_decides_nothing() {
+    let world = World::new(false).await;
+    let id = world.ask().await;
+    for (decision, pattern) in [
+        ("always", "cargo *"),
+        ("always", "sh **"),
+        ("allow", "cargo publish"),
+    ] {
+        let body = json!({"decision": decision, "nonce": NONCE, "pattern": pattern});
+        let answer = world.resolve(id.as_str(), &body.to_string(), HERE).await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(answer.body.contains("the pattern is not taken"));
+    }
+    let path = format!("/approvals/{id}/answer");
+    let form = format!("decision=pattern&nonce={NONCE}&pattern=cargo+*");
+    let answer = post_with(&world.router, &path, &form, &[]).await;
+    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let organisation = &world.scene.project.organisation;
+    let found = world.scene.store.tool_call(organisation, &id).await;
+    assert_eq!(found.unwrap().unwrap().resolution, None);
+    // What stands in the field counts with its own button alone.
+    let form = format!("decision=allow&nonce={NONCE}&pattern=cargo+*");
+    let answer = post_with(&world.router, &path, &form, &[]).await;
+    assert_eq!(answer.status, StatusCode::SEE_OTHER);
+    let patterns = world.scene.store.pattern_list(organisation).await.unwrap();
+    assert!(patterns.is_empty());
 }

@@ -9,7 +9,7 @@ use caretaker::agent::model::{HttpModel, Limits, ModelSettings, Protocol};
 use caretaker::approve::HumanDecision;
 use caretaker::attest::predicate::{GateAnswer, GateStage};
 use caretaker::clock::SystemClock;
-use caretaker::incident::Stage;
+use caretaker::incident::{Currency, MoneyBudget, Prices, Stage};
 use caretaker::sandbox::{Mode, Sandbox};
 use caretaker::worker::Tools;
 use secrecy::SecretString;
@@ -18,6 +18,19 @@ use serde_json::json;
 use super::gated::{gated, outcomes};
 use super::sums;
 use crate::agent::fake_model::FakeModel;
+
+/// A dollar a million tokens sent, two for those received.
+fn prices() -> MoneyBudget {
+    let amount = |text: &str| text.parse().unwrap();
+    MoneyBudget {
+        prices: Prices {
+            input: amount("1"),
+            output: amount("2"),
+            currency: Currency::try_from("USD".to_owned()).unwrap(),
+        },
+        most: Some(amount("5")),
+    }
+}
 
 /// The loop over that server, as it is configured.
 async fn coder_at(server: &FakeModel) -> BuiltinCoder {
@@ -35,6 +48,7 @@ async fn coder_at(server: &FakeModel) -> BuiltinCoder {
             requests: 20,
             tool_calls: 30,
             tokens: 100_000,
+            money: Some(prices()),
             wall: Duration::from_mins(5),
         },
         patience: PATIENCE,
@@ -88,6 +102,18 @@ async fn a_model_mends_the_sums_through_the_gate() {
     let session = snapshot.fix().unwrap().session.clone().unwrap();
     assert_eq!((session.calls, session.refused), (10, 4));
     assert_eq!((session.requests, session.input_tokens), (6, 500));
+    // One request failed: what it sent is estimated, so that it cost more than what was counted.
+    let counted = session.input_tokens + 2 * session.output_tokens;
+    assert!(session.cost.unwrap().micro > counted);
+    let words = session.in_words();
+    assert!(
+        words.ends_with(&format!(", {}", session.cost.unwrap())),
+        "{words}"
+    );
+    assert_eq!(
+        diagnosed.cost.unwrap().micro,
+        diagnosed.input_tokens + 2 * diagnosed.output_tokens
+    );
     assert!(!session.advisory);
     let found: Vec<_> = outcomes(&world, &session)
         .await

@@ -57,7 +57,12 @@ fn tooled(manner: Manner) -> Arc<dyn Coder> {
     })
 }
 
-async fn write(session: &AgentSession, tree: &Path, path: &str, content: &str) -> Permission {
+pub(super) async fn write(
+    session: &AgentSession,
+    tree: &Path,
+    path: &str,
+    content: &str,
+) -> Permission {
     let arguments = json!({"path": path, "content": content});
     let asked = session.guard.before_call("write_file", &arguments).await;
     if asked == Permission::Granted {
@@ -167,12 +172,13 @@ impl Coder for Tooled {
     }
 }
 
-const fn report(calls: u64) -> SessionReport {
+pub(super) const fn report(calls: u64) -> SessionReport {
     SessionReport {
         calls,
         requests: 3,
         input_tokens: 100,
         output_tokens: 20,
+        cost: None,
     }
 }
 
@@ -212,11 +218,16 @@ async fn world(manner: Manner) -> World {
 
 /// The same with any coder.
 pub(super) async fn gated(coder: Arc<dyn Coder>) -> World {
-    let mut world = World::new(Setting {
+    gated_with(Setting {
         coder: Some(coder),
         ..Setting::sums()
     })
-    .await;
+    .await
+}
+
+/// The same with any setting.
+pub(super) async fn gated_with(setting: Setting) -> World {
+    let mut world = World::new(setting).await;
     let events = Arc::clone(&world.engine.events);
     world.engine.gate = Some(Arc::new(gate(&world, events)));
     world
@@ -244,7 +255,7 @@ pub(super) fn gate(world: &World, events: Arc<dyn EventSink>) -> ConfiguredAnswe
     }
 }
 
-async fn evidence(world: &World, digest: Sha256Digest) -> Vec<u8> {
+pub(super) async fn evidence(world: &World, digest: Sha256Digest) -> Vec<u8> {
     let scoped = world.engine.store.within(&world.project.organisation);
     scoped.evidence(&digest).await.unwrap().unwrap().1
 }
@@ -356,7 +367,7 @@ async fn every_call_has_a_receipt_and_the_proposal_names_the_last_one() {
     assert_eq!(left.count(), 0);
 }
 
-async fn proposal(world: &World) -> Value {
+pub(super) async fn proposal(world: &World) -> Value {
     let scoped = world.engine.store.within(&world.project.organisation);
     let ledger = scoped.ledger(&world.incident).await.unwrap().unwrap();
     let payload = payload_of(&ledger.rows[0].envelope);
@@ -511,4 +522,9 @@ impl Coder for AsksOnce {
     ) -> Result<FixSummary, CoderError> {
         panic!("it was asked to mend")
     }
+}
+
+/// A world whose coder asks the gate about everything.
+pub(super) async fn honest() -> World {
+    world(Manner::Honest).await
 }

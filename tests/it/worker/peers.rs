@@ -56,6 +56,7 @@ async fn gemini_mends_the_sums_in_the_workers_session() {
         budget: ClientBudget {
             requests: 30,
             tool_calls: 30,
+            money: None,
             tokens: 1_000_000,
             wall: Duration::from_mins(3),
         },

@@ -26,7 +26,23 @@ pub(crate) fn plant_of(forge: &Forge, module: &str, test: &str) -> Planted {
         ("test_sums.py", FileEdit::file(test)),
         ("README.md", FileEdit::file("Sums.\n")),
     ];
-    let repository = forge.create_repository("acme", "sums", &files).unwrap();
+    failing(forge, &files, LOG, "sums.py")
+}
+
+/// The same in a folder, as a project of its own in the repository.
+pub(crate) fn plant_below(forge: &Forge) -> Planted {
+    let files = [
+        ("lib/sums.py", FileEdit::file(MODULE)),
+        ("lib/test_sums.py", FileEdit::file(OLD_TEST)),
+        ("lib/requirements.txt", FileEdit::file("")),
+        ("README.md", FileEdit::file("Sums.\n")),
+    ];
+    let log = LOG.replace("/sums/test_sums.py", "/sums/lib/test_sums.py");
+    failing(forge, &files, &log, "lib/sums.py")
+}
+
+fn failing(forge: &Forge, files: &[(&str, FileEdit)], log: &str, file: &'static str) -> Planted {
+    let repository = forge.create_repository("acme", "sums", files).unwrap();
     repository.set_ci(Ci::Automatic).unwrap();
     let step = NewStep {
         name: "Run python3 -m unittest".to_owned(),
@@ -36,7 +52,7 @@ pub(crate) fn plant_of(forge: &Forge, module: &str, test: &str) -> Planted {
         name: "test".to_owned(),
         conclusion: Some("failure".to_owned()),
         steps: vec![step],
-        log: Some(LOG.as_bytes().to_vec()),
+        log: Some(log.as_bytes().to_vec()),
     };
     let run = repository
         .add_run(NewRun {
@@ -54,7 +70,7 @@ pub(crate) fn plant_of(forge: &Forge, module: &str, test: &str) -> Planted {
     Planted {
         repository,
         run,
-        file: "sums.py",
+        file,
         wrong: "a - b",
         right: "a + b",
     }

@@ -93,6 +93,8 @@ pub(crate) enum Seed {
     Plant(Plant),
     /// A Python module, whose tests take a moment.
     Sums,
+    /// The same in a folder.
+    Below,
     /// The same with another module and another test.
     Python {
         module: &'static str,
@@ -142,6 +144,7 @@ impl World {
         let forge = start_with(options, sources).await.unwrap();
         let planted = match setting.seed {
             Seed::Plant(plant) => forge.plant(plant).unwrap(),
+            Seed::Below => sums::plant_below(&forge),
             Seed::Sums => sums::plant(&forge),
             Seed::Python { module, test } => sums::plant_of(&forge, module, test),
         };

@@ -30,6 +30,7 @@ use url::Url;
 
 use self::answer::{Refused, late, refusal, returned};
 use crate::https;
+use crate::incident::{Money, MoneyBudget};
 pub use listen::LONGEST_SOCKET_PATH;
 pub(super) use listen::check_length;
 pub use route::{Protocol, Route, reaches_beyond};
@@ -49,6 +50,9 @@ const AT_ONCE: u32 = 8;
 const END_WITHIN: Duration = Duration::from_secs(5);
 /// Bytes of an answer on their way to the client.
 const ON_THE_WAY: usize = 64 << 10;
+
+/// Bytes that are taken for a token where the server counts none.
+const BYTES_A_TOKEN: u64 = 4;
 
 /// Headers of a request that go on. Whatever could be a credential is not among them.
 const FORWARDED: [&str; 5] = [
@@ -76,6 +80,8 @@ pub struct Allowance {
     pub requests: u64,
     /// Tokens sent and received together, as the server counts them. What is under way when they are used up still ends.
     pub tokens: u64,
+    /// What they cost and may cost, where prices are configured. Nothing more goes on once it is spent.
+    pub money: Option<MoneyBudget>,
     /// When everything ends.
     pub deadline: Instant,
 }
@@ -89,6 +95,8 @@ pub struct Used {
     pub input: u64,
     /// Tokens received.
     pub output: u64,
+    /// What it cost, with four bytes for a token where the server counted nothing; none without prices.
+    pub cost: Option<Money>,
 }
 
 /// Why there is no proxy.
@@ -128,6 +136,8 @@ struct Proxy {
     requests: AtomicU64,
     input: AtomicU64,
     output: AtomicU64,
+    /// The same of what the server did not count, as estimated.
+    uncounted: (AtomicU64, AtomicU64),
     /// Each request holds one of these until its answer has passed.
     places: Arc<Semaphore>,
     stop: CancellationToken,
@@ -158,6 +168,7 @@ impl ModelProxy {
             requests: AtomicU64::new(0),
             input: AtomicU64::new(0),
             output: AtomicU64::new(0),
+            uncounted: (AtomicU64::new(0), AtomicU64::new(0)),
             places: Arc::new(Semaphore::new(AT_ONCE as usize)),
             stop: stop.clone(),
         });
@@ -210,13 +221,53 @@ fn credential(upstream: &Upstream) -> Result<Option<(HeaderName, HeaderValue)>, 
     Ok(Some((name, value)))
 }
 
+fn add(to: &AtomicU64, more: u64) {
+    let added = |sum: u64| Some(sum.saturating_add(more));
+    let _before = to.fetch_update(Ordering::SeqCst, Ordering::SeqCst, added);
+}
+
 impl Proxy {
     fn used(&self) -> Used {
+        let (input, output) = self.priced();
         Used {
             requests: self.requests.load(Ordering::SeqCst),
             input: self.input.load(Ordering::SeqCst),
             output: self.output.load(Ordering::SeqCst),
+            cost: self
+                .allowance
+                .money
+                .map(|money| money.prices.cost(input, output)),
         }
+    }
+
+    /// The tokens that cost something: those that were counted, and those that were estimated.
+    fn priced(&self) -> (u64, u64) {
+        let sum = |counted: &AtomicU64, estimated: &AtomicU64| {
+            let counted = counted.load(Ordering::SeqCst);
+            counted.saturating_add(estimated.load(Ordering::SeqCst))
+        };
+        (
+            sum(&self.input, &self.uncounted.0),
+            sum(&self.output, &self.uncounted.1),
+        )
+    }
+
+    /// Refuses more once the money is spent.
+    fn affordable(&self) -> Result<(), Refused> {
+        let Some(money) = &self.allowance.money else {
+            return Ok(());
+        };
+        let (input, output) = self.priced();
+        // One token more is the least that a request costs.
+        // Break it: allow it; `agent::client::proxy::once_the_money_is_spent_nothing_goes_on` fails.
+        money
+            .allows(input.saturating_add(1), output)
+            .map_err(|budget| {
+                refusal(
+                    StatusCode::FORBIDDEN,
+                    &format!("this task has used up its budget of {budget}"),
+                )
+            })
     }
 
     /// Takes one request from what is allowed.
@@ -229,6 +280,7 @@ impl Proxy {
                 &format!("this task has used up its {tokens} tokens"),
             ));
         }
+        self.affordable()?;
         // Break it: always take one; `agent::client::proxy::requests_and_tokens_are_bounded` fails.
         let one_more = |requests: u64| (requests < most).then_some(requests + 1);
         self.requests
@@ -243,14 +295,14 @@ impl Proxy {
     }
 
     fn count(&self, tokens: Tokens) {
-        let add = |to: &AtomicU64, more| {
-            to.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |sum: u64| {
-                Some(sum.saturating_add(more))
-            })
-            .ok()
-        };
         add(&self.input, tokens.input);
         add(&self.output, tokens.output);
+    }
+
+    /// Counts what the server did not: so many bytes sent and received.
+    fn estimate(&self, sent: u64, received: u64) {
+        add(&self.uncounted.0, sent.div_ceil(BYTES_A_TOKEN));
+        add(&self.uncounted.1, received.div_ceil(BYTES_A_TOKEN));
     }
 
     /// The answer of the server, its body on its way.
@@ -272,20 +324,24 @@ impl Proxy {
             })?;
         let body = self.body(&parts, body).await?;
         self.take()?;
+        // Questions about models and counts of tokens cost nothing.
+        let bytes = (parts.method == Method::POST && !route.counts()).then_some(body.len() as u64);
         let sent = self.request(&parts.method, &route, &parts.headers, body);
-        let answered = timeout_at(self.allowance.deadline, sent.send())
-            .await
-            .map_err(|_| late())?
-            .map_err(|error| {
-                let reason = https::words(error);
-                refusal(
-                    StatusCode::BAD_GATEWAY,
-                    &format!("the model's server: {reason}"),
-                )
-            })?;
+        let answered = timeout_at(self.allowance.deadline, sent.send()).await;
+        if !matches!(answered, Ok(Ok(_))) {
+            self.estimate(bytes.unwrap_or(0), 0);
+        }
+        let answered = answered.map_err(|_| late())?.map_err(|error| {
+            let reason = https::words(error);
+            refusal(
+                StatusCode::BAD_GATEWAY,
+                &format!("the model's server: {reason}"),
+            )
+        })?;
         if answered.status().is_success() {
-            Ok(self.stream(answered, place))
+            Ok(self.stream(answered, place, bytes))
         } else {
+            self.estimate(bytes.unwrap_or(0), 0);
             Ok(self.failed(answered).await)
         }
     }
@@ -383,6 +439,7 @@ impl Proxy {
         self: &Arc<Self>,
         mut answered: reqwest::Response,
         place: OwnedSemaphorePermit,
+        sent: Option<u64>,
     ) -> Response {
         let (status, headers) = (answered.status(), returned(answered.headers()));
         let streams = headers
@@ -409,7 +466,12 @@ impl Proxy {
                 () = tokio::time::sleep_until(proxy.allowance.deadline) => {}
                 () = proxy.stop.cancelled() => {}
             }
-            proxy.count(usage.tokens());
+            let tokens = usage.tokens();
+            proxy.count(tokens);
+            // Break it: leave this out; `agent::client::proxy::who_counts_nothing_is_estimated_by_bytes` fails.
+            if let (Some(sent), true) = (sent, tokens == Tokens::default()) {
+                proxy.estimate(sent, passed);
+            }
             drop(place);
         });
         (status, headers, Body::from_stream(ReaderStream::new(from))).into_response()

@@ -28,6 +28,13 @@ pub struct Route {
     pub query: Option<&'static str>,
 }
 
+impl Route {
+    /// Whether it asks only how many tokens something has.
+    pub(super) fn counts(&self) -> bool {
+        self.path.ends_with("/count_tokens") || self.path.ends_with(":countTokens")
+    }
+}
+
 impl Protocol {
     /// Where a request goes. `None` for whatever is not the protocol's.
     pub fn route(self, method: &Method, path: &str, query: Option<&str>) -> Option<Route> {

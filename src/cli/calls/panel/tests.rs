@@ -9,6 +9,7 @@ use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::ToolCallId;
 use crate::store::{CallDecision, ToolCall};
+use crate::tool_gate::call_pattern::CallOrigin;
 
 const NOON: Millis = Millis(1_796_040_000_000);
 
@@ -25,6 +26,7 @@ fn call(number: u8, tool: &str) -> ToolCall {
         created_at: NOON,
         expires_at: NOON.plus_seconds(600),
         resolution: None,
+        origin: CallOrigin::default(),
     }
 }
 
@@ -82,4 +84,27 @@ fn keys_mean_what_the_last_line_says() {
         panel.key(KeyCode::Down);
     }
     assert_eq!(panel.selected().unwrap().tool, "Bash");
+}
+
+#[test]
+fn a_pattern_is_written_for_the_selected_call_and_for_no_other() {
+    let mut panel = Panel::new();
+    assert_eq!(panel.key(KeyCode::Char('p')), Wish::Nothing);
+    assert_eq!(panel.writing, None, "there is no call");
+    panel.take(vec![call(1, "Bash"), call(2, "Write")]);
+    panel.key(KeyCode::Char('p'));
+    assert_eq!(panel.key(KeyCode::Enter), Wish::Nothing, "it is empty");
+    for character in "cargo test ar".chars() {
+        // Letters that mean something elsewhere are letters here.
+        assert_eq!(panel.key(KeyCode::Char(character)), Wish::Nothing);
+    }
+    panel.key(KeyCode::Backspace);
+    assert!(screen(&panel).contains("always allow by this pattern: cargo test a_"));
+    assert_eq!(panel.key(KeyCode::Enter), Wish::AnswerByPattern);
+    assert_eq!(panel.writing.as_deref(), Some("cargo test a"));
+    panel.key(KeyCode::Esc);
+    assert_eq!(panel.writing, None);
+    panel.key(KeyCode::Char('p'));
+    panel.take(vec![call(2, "Write")]);
+    assert_eq!(panel.writing, None, "its call is gone");
 }

@@ -80,6 +80,7 @@ impl Desk {
             budget: ClientBudget {
                 requests: 60,
                 tool_calls: 200,
+                money: None,
                 tokens: 2_000_000,
                 wall: Duration::from_secs(30),
             },

@@ -13,6 +13,7 @@ use caretaker::agent::client::proxy::{
     Allowance, LARGEST_REQUEST, ModelProxy, Protocol, ProxyError, Route, Tokens, Upstream,
     UsageReader, Used, reaches_beyond,
 };
+use caretaker::incident::{Currency, MoneyBudget, Prices};
 use proptest::prelude::*;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -86,6 +87,7 @@ impl Way {
         let mut allowance = Allowance {
             requests: 100,
             tokens: 1_000_000,
+            money: None,
             deadline: Instant::now() + Duration::from_mins(1),
         };
         change(&mut allowance);
@@ -346,7 +348,8 @@ async fn requests_and_tokens_are_bounded() {
         Used {
             requests: 3,
             input: 300,
-            output: 30
+            output: 30,
+            cost: None,
         }
     );
 
@@ -364,6 +367,82 @@ async fn requests_and_tokens_are_bounded() {
         .unwrap();
     assert!(ask().await.contains("used up its 110 tokens"));
     assert_eq!(way.asked().len(), 1);
+}
+
+/// A dollar a token sent, two for one received.
+fn costing(most: &str) -> Option<MoneyBudget> {
+    let amount = |text: &str| text.parse().unwrap();
+    Some(MoneyBudget {
+        prices: Prices {
+            input: amount("1000000"),
+            output: amount("2000000"),
+            currency: Currency::try_from("USD".to_owned()).unwrap(),
+        },
+        most: Some(amount(most)),
+    })
+}
+
+async fn spent(way: &Way) -> String {
+    let counted = async {
+        loop {
+            let cost = way.proxy.used().cost.unwrap();
+            if cost.micro > 0 {
+                return cost.to_string();
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), counted)
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn once_the_money_is_spent_nothing_goes_on() {
+    let spend = |most: &'static str| {
+        Way::allowed(Protocol::OpenAi, document(), move |allowed| {
+            allowed.money = costing(most);
+        })
+    };
+    let way = spend("120").await;
+    let ask = || way.ask("POST /v1/chat/completions", "", "{}");
+    assert!(ask().await.starts_with("HTTP/1.1 200"));
+    assert_eq!(spent(&way).await, "120.00 USD");
+    let refused = ask().await;
+    assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+    assert!(refused.contains("money (120.00 USD)"), "{refused}");
+    assert_eq!(way.asked().len(), 1);
+
+    let way = spend("121").await;
+    let ask = || way.ask("POST /v1/chat/completions", "", "{}");
+    assert!(ask().await.starts_with("HTTP/1.1 200"));
+    spent(&way).await;
+    assert!(ask().await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_counts_nothing_is_estimated_by_bytes() {
+    let mute: Answering = Arc::new(|_| {
+        ([("content-type", "application/json")], "{\"x\":\"123456\"}").into_response()
+    });
+    let way = Way::allowed(Protocol::OpenAi, mute, |allowed| {
+        allowed.money = costing("1000");
+    })
+    .await;
+    let asked = way.ask("POST /v1/chat/completions", "", "{\"a\": 1}");
+    assert!(asked.await.starts_with("HTTP/1.1 200"));
+    // 8 bytes are 2 tokens, 14 are 4 at two dollars.
+    assert_eq!(spent(&way).await, "10.00 USD");
+    assert_eq!((way.proxy.used().input, way.proxy.used().output), (0, 0));
+
+    let busy: Answering = Arc::new(|_| StatusCode::SERVICE_UNAVAILABLE.into_response());
+    let way = Way::allowed(Protocol::OpenAi, busy, |allowed| {
+        allowed.money = costing("1000");
+    })
+    .await;
+    let asked = way.ask("POST /v1/chat/completions", "", "{\"a\": 1}");
+    assert!(asked.await.starts_with("HTTP/1.1 503"));
+    assert_eq!(spent(&way).await, "2.00 USD");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -492,6 +571,7 @@ async fn its_socket_is_private_and_goes_with_it() {
     let allowance = Allowance {
         requests: 1,
         tokens: 1,
+        money: None,
         deadline: Instant::now(),
     };
     let refused = ModelProxy::start(&long, upstream.clone(), allowance)
