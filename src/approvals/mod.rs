@@ -42,6 +42,8 @@ pub struct Question<'a> {
     pub tool: &'a str,
     /// Its arguments.
     pub arguments: &'a Value,
+    /// Where it is made: what is always allowed here is asked about elsewhere.
+    pub folder: &'a str,
 }
 
 /// What came of asking.
@@ -92,7 +94,7 @@ impl Approvals {
     /// # Errors
     /// Nobody can be asked.
     pub async fn ask(&self, question: &Question<'_>) -> Result<Answer, AskError> {
-        let pattern = Pattern::of(question.tool, question.arguments);
+        let pattern = Pattern::of(question.tool, question.arguments).within(question.folder);
         let always = self.store.always_allowed(&self.organisation, &pattern);
         if let Some(always) = always.await? {
             return Ok(Answer::Always(always));

@@ -115,3 +115,19 @@ fn a_key_that_others_can_write_is_not_used() {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o666)).unwrap();
     desk.write("src/a").blocked();
 }
+
+#[test]
+fn a_head_that_is_gone_is_not_made_again() {
+    let desk = Desk::new();
+    desk.write("src/a").allowed();
+    std::fs::remove_file(desk.session_folder().join("head.json")).unwrap();
+    let reason = desk.write("src/a").blocked();
+    assert!(
+        reason.contains("it is gone, and with it how far the receipts go"),
+        "{reason}"
+    );
+    // With the receipts away as well nothing shows that there were any, but for the registration.
+    std::fs::remove_file(desk.session_folder().join("receipts.jsonl")).unwrap();
+    desk.write("src/a").blocked();
+    assert!(!desk.session_folder().join("head.json").exists());
+}
