@@ -243,7 +243,7 @@ on_both! {
         let waiting = queue(world.store.clone()).await;
         let answering = queue(Store::open(&world.url).await.unwrap()).await;
         let arguments = json!({"command": "cargo publish"});
-        let question = Question { session: "s-1", task: "inc-1", role: "worker", tool: "Bash", arguments: &arguments };
+        let question = Question { folder: "/work", session: "s-1", task: "inc-1", role: "worker", tool: "Bash", arguments: &arguments };
         for (decision, expected) in [
             (CallDecision::Reject, Answer::Refused("because".to_owned())),
             (CallDecision::Allow, Answer::Allowed),
@@ -269,6 +269,17 @@ on_both! {
         }
         // Now it is always allowed, and nobody is asked.
         assert!(matches!(waiting.ask(&question).await.unwrap(), Answer::Always(_)));
+        // Elsewhere somebody is asked.
+        let elsewhere = Question { folder: "/other", ..question };
+        let asked = async {
+            while answering.pending().await.unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            answer = waiting.ask(&elsewhere) => panic!("{answer:?}"),
+            () = asked => {}
+        }
         let events = events.events.lock().unwrap();
         let told: Vec<_> = events.iter().map(|event| (event.event, event.fields["actor"].as_str().unwrap())).collect();
         assert_eq!(told, [
@@ -287,7 +298,7 @@ on_both! {
             world.store.clone(), world.project.organisation.clone(), events.clone(), clock.clone(), system_randomness, 600,
         );
         let arguments = json!({"file_path": "a"});
-        let question = Question { session: "s-1", task: "inc-1", role: "worker", tool: "Write", arguments: &arguments };
+        let question = Question { folder: "/work", session: "s-1", task: "inc-1", role: "worker", tool: "Write", arguments: &arguments };
         let later = async {
             while queue.pending().await.unwrap().is_empty() {
                 tokio::task::yield_now().await;

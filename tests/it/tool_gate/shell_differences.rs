@@ -189,7 +189,7 @@ fn shells() -> Vec<&'static str> {
             .status()
             .is_ok_and(|ended| ended.success())
     };
-    ["sh", "bash", "dash", "zsh"]
+    ["sh", "bash", "zsh"]
         .into_iter()
         .filter(there)
         .collect()
