@@ -67,6 +67,15 @@ impl StateError {
         }
     }
 
+    /// What is there must not be used, and registering again mends nothing.
+    pub(super) fn refused(path: &Path, reason: impl std::fmt::Display) -> Self {
+        Self::File {
+            doing: "using the gate's state",
+            path: path.to_owned(),
+            reason: format!("{reason}"),
+        }
+    }
+
     pub(super) fn damaged(path: &Path, reason: impl std::fmt::Display) -> Self {
         Self::Damaged {
             path: path.to_owned(),
@@ -201,7 +210,7 @@ impl Home {
         if !file.exists() {
             // Break it: make another one; `hook_gate::state::a_lost_key_is_not_replaced` fails.
             if let Some(signed) = self.signed_before(what) {
-                return Err(StateError::damaged(
+                return Err(StateError::refused(
                     file,
                     format!(
                         "it is gone, while it signed {}; put it back, or keep the folder as evidence and set CARETAKER_HOME to another one",
@@ -360,7 +369,7 @@ pub(super) fn open_own(file: &Path, options: &mut OpenOptions) -> io::Result<Fil
 /// Refuses a folder that is none, another user's, or that others may write.
 fn safe(folder: &Path, status: &std::fs::Metadata) -> Result<(), StateError> {
     use std::os::unix::fs::MetadataExt as _;
-    let refused = |reason: &str| Err(StateError::damaged(folder, reason));
+    let refused = |reason: &str| Err(StateError::refused(folder, reason));
     // Break it: leave this out; `hook_gate::state::a_state_that_others_may_write_is_not_used` fails.
     if !status.is_dir() {
         refused("it is no folder, or a link")

@@ -195,7 +195,7 @@ impl Receipts {
         let length = std::fs::metadata(self.file()).map_or(0, |status| status.len());
         // Break it: begin anew; `hook_gate::receipts::a_head_that_is_gone_is_not_made_again` fails.
         if self.begun || length > 0 {
-            return Err(StateError::damaged(
+            return Err(StateError::refused(
                 &file,
                 "it is gone, and with it how far the receipts go; keep the folder for whoever looks into this",
             ));
