@@ -189,10 +189,7 @@ fn shells() -> Vec<&'static str> {
             .status()
             .is_ok_and(|ended| ended.success())
     };
-    ["sh", "bash", "zsh"]
-        .into_iter()
-        .filter(there)
-        .collect()
+    ["sh", "bash", "zsh"].into_iter().filter(there).collect()
 }
 
 fn is_refused(command: &str) -> bool {
