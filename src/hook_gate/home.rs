@@ -141,7 +141,7 @@ impl Home {
         // The folder that a person names may be a link of theirs; what lies in it is ours.
         let named =
             std::fs::metadata(&self.whole).map_err(StateError::file("looking at", &self.whole))?;
-        safe(&self.whole, &named)?;
+        safe_home(&self.whole, &named)?;
         for folder in [self.root.as_path(), session] {
             match std::fs::symlink_metadata(folder) {
                 Ok(status) => safe(folder, &status)?,
@@ -364,6 +364,21 @@ pub(super) fn read_private(file: &Path, limit: u64) -> Result<Vec<u8>, StateErro
 /// Opens an ordinary file of ours, which is no link.
 pub(super) fn open_own(file: &Path, options: &mut OpenOptions) -> io::Result<File> {
     open_plain_with(file, options, rustix::fs::OFlags::NOFOLLOW)
+}
+
+/// The same of the folder that a person names: their own group may write it, as many systems have it.
+fn safe_home(folder: &Path, status: &std::fs::Metadata) -> Result<(), StateError> {
+    use std::os::unix::fs::MetadataExt as _;
+    let own_group = status.gid() == rustix::process::getegid().as_raw();
+    let others = if own_group { 0o002 } else { 0o022 };
+    let own = status.uid() == rustix::process::geteuid().as_raw();
+    if status.is_dir() && own && status.mode() & others == 0 {
+        return Ok(());
+    }
+    Err(StateError::refused(
+        folder,
+        "it is no folder, belongs to another user, or others can write it (chmod go-w)",
+    ))
 }
 
 /// Refuses a folder that is none, another user's, or that others may write.

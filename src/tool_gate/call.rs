@@ -105,7 +105,7 @@ impl Call {
         let named = text(&event, &TOOL);
         if TOOL.iter().any(|name| {
             let other = event.get(*name).and_then(Value::as_str);
-            other.is_some_and(|other| named.as_deref() != Some(other))
+            other.is_some_and(|other| !other.is_empty() && named.as_deref() != Some(other))
         }) {
             return Err(EventError::Twice("the tool"));
         }
