@@ -100,12 +100,12 @@ impl Approvals {
     /// # Errors
     /// Nobody can be asked.
     pub async fn ask(&self, question: &Question<'_>) -> Result<Answer, AskError> {
-        let pattern = Pattern::of(question.tool, question.arguments);
+        let origin = self.origin(question).await?;
+        let pattern = Pattern::of(question.tool, question.arguments).within(&origin.place());
         let always = self.store.always_allowed(&self.organisation, &pattern);
         if let Some(always) = always.await? {
             return Ok(Answer::Always(always));
         }
-        let origin = self.origin(question).await?;
         if let Some(always) = self.allowed_by_pattern(question, &origin).await? {
             return Ok(Answer::Always(always));
         }

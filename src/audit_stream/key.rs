@@ -5,12 +5,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
-use super::StreamError;
+use super::writer::HEAD_FILE;
+use super::{StreamError, open_plain_with};
 use crate::attest::SecretKey;
 use crate::attest::keys::Fill;
 use crate::log::{KeyName, SignatureType, VerifierKey, new_signing_key, read_signing_key};
@@ -30,8 +32,19 @@ pub(super) fn open_or_make(
     fill: Fill<'_>,
 ) -> Result<(SecretKey, VerifierKey), StreamError> {
     let path = folder.join(KEY_FILE);
-    match File::open(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => make(folder, fill),
+    match open_plain_with(&path, OpenOptions::new().read(true), OFlags::NOFOLLOW) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            // Break it: make another one; `audit_stream::writer::a_lost_key_is_not_replaced` fails.
+            if folder.join(HEAD_FILE).exists() || !super::files(folder)?.is_empty() {
+                return Err(StreamError::Key {
+                    path,
+                    reason: "it is gone, while there are events that it signed; put it back, or keep the folder as evidence under \
+                             another name and let a new stream begin"
+                        .to_owned(),
+                });
+            }
+            make(folder, fill)
+        }
         Err(error) => Err(StreamError::file("opening the audit stream's key", &path)(
             error,
         )),
@@ -45,7 +58,13 @@ fn read(path: &Path, file: File) -> Result<(SecretKey, VerifierKey), StreamError
         path: path.to_owned(),
         reason,
     };
-    let mode = file.metadata().map_err(&failed)?.permissions().mode();
+    let status = file.metadata().map_err(&failed)?;
+    let mode = status.permissions().mode();
+    if status.uid() != rustix::process::geteuid().as_raw() {
+        return Err(refused(
+            "it belongs to another user; keep the folder as it is under another name and let a new stream begin".to_owned(),
+        ));
+    }
     // Break it: leave this out and `audit_stream::writer::a_key_that_others_may_read_is_not_used` fails.
     if mode & 0o077 != 0 {
         return Err(refused(

@@ -6,13 +6,15 @@
 mod head;
 mod key;
 mod line;
+mod plain;
 mod verify;
 mod writer;
 
 pub use head::Head;
 pub use key::{KEY_FILE, PUBLIC_FILE};
 pub use line::MAX_LINE;
-pub use verify::{StreamFailure, StreamReport, files, verify};
+pub use plain::{open_plain, open_plain_with};
+pub use verify::{StreamFailure, StreamReport, files, verify, verify_folder};
 pub use writer::AuditStream;
 
 use std::io;

@@ -2,13 +2,15 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+
 use super::line::{self, MAX_LINE};
-use super::{Head, StreamError, key};
+use super::{Head, StreamError, key, open_plain, open_plain_with};
 use crate::attest::SecretKey;
 use crate::attest::keys::Fill;
 use crate::clock::Clock;
@@ -18,9 +20,11 @@ use crate::log::VerifierKey;
 /// Held by the process that writes.
 const LOCK_FILE: &str = "lock";
 /// The end of the stream, as the last writer left it: the file's first number and the head.
-const HEAD_FILE: &str = "head";
+pub(super) const HEAD_FILE: &str = "head";
 /// A file of the stream is followed by another one from this size on, in bytes.
 const ROTATE_AT: u64 = 64 << 20;
+/// Longest file that says where a stream ends, in bytes.
+const LONGEST_END: u64 = 1024;
 /// How long a writer waits for another one, in milliseconds: longer than a line takes, much shorter than a client waits for a hook.
 const PATIENCE_MILLIS: u64 = 2_000;
 
@@ -67,11 +71,12 @@ impl AuditStream {
                 "making the folder of the audit stream",
                 folder,
             ))?;
+        kept_apart(folder)?;
         let path = folder.join(LOCK_FILE);
         let failed = StreamError::file("opening the lock of the audit stream", &path);
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).write(true).mode(0o600);
-        let lock = options.open(&path).map_err(&failed)?;
+        let lock = open_plain_with(&path, options, OFlags::NOFOLLOW).map_err(&failed)?;
         wait_for(&lock, folder)?;
         let keys = key::open_or_make(folder, fill);
         lock.unlock().map_err(&failed)?;
@@ -145,12 +150,8 @@ impl AuditStream {
         let path = self.file(end.first);
         let failed = StreamError::file("writing to the audit stream", &path);
         let mut options = OpenOptions::new();
-        let mut file = options
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(&failed)?;
+        let options = options.create(true).append(true).mode(0o600);
+        let mut file = open_plain_with(&path, options, OFlags::NOFOLLOW).map_err(&failed)?;
         if let Err(error) = file.write_all(format!("{line}\n").as_bytes()) {
             drop(file.set_len(end.length));
             return Err(failed(error));
@@ -164,7 +165,7 @@ impl AuditStream {
     /// Where the last writer left the stream.
     fn end(&self) -> Result<End, StreamError> {
         let path = self.folder.join(HEAD_FILE);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match recorded_text(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 // Break it: begin anew although there are files; who deletes `head` then rewrites the past
                 // (`audit_stream::writer::a_stream_whose_end_was_changed_is_not_written_to`).
@@ -184,15 +185,7 @@ impl AuditStream {
                 &path,
             ))?,
         };
-        let mut parts = text.trim_end().split(' ');
-        let mut read = || {
-            Some(End {
-                first: parts.next()?.parse().ok()?,
-                length: parts.next()?.parse().ok()?,
-                head: parts.next()?.parse().ok()?,
-            })
-        };
-        read()
+        End::parse(&text)
             .ok_or_else(|| self.changed(format!("{HEAD_FILE} does not say where the stream ends")))
     }
 
@@ -219,7 +212,12 @@ impl AuditStream {
         }
         let path = self.file(end.first);
         let failed = StreamError::file("reading the end of the audit stream in", &path);
-        let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
+        let opened = open_plain_with(
+            &path,
+            OpenOptions::new().read(true).write(true),
+            OFlags::NOFOLLOW,
+        );
+        let mut file = match opened {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && end.length == 0 => {
                 return Ok(());
             }
@@ -296,6 +294,57 @@ impl AuditStream {
             found,
         }
     }
+}
+
+impl End {
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.trim_end().split(' ');
+        Some(Self {
+            first: parts.next()?.parse().ok()?,
+            length: parts.next()?.parse().ok()?,
+            head: parts.next()?.parse().ok()?,
+        })
+    }
+}
+
+/// Where a folder says that its stream ends; `None` when it says nothing.
+pub(super) fn recorded_end(folder: &Path) -> Result<Option<Head>, StreamError> {
+    let path = folder.join(HEAD_FILE);
+    let text = match recorded_text(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(StreamError::file(
+            "reading the audit stream's end in",
+            &path,
+        ))?,
+    };
+    let end = End::parse(&text).ok_or_else(|| StreamError::Changed {
+        folder: folder.to_owned(),
+        found: format!("{HEAD_FILE} does not say where the stream ends"),
+    })?;
+    Ok(Some(end.head))
+}
+
+fn recorded_text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    open_plain(path)?
+        .take(LONGEST_END)
+        .read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// A folder that others can write may hold anything that they like.
+fn kept_apart(folder: &Path) -> Result<(), StreamError> {
+    let status =
+        std::fs::symlink_metadata(folder).map_err(StreamError::file("looking at", folder))?;
+    // Break it: leave this out; `audit_stream::writer::a_folder_that_others_may_write_is_not_used` fails.
+    let own = status.uid() == rustix::process::geteuid().as_raw();
+    if status.is_dir() && own && status.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(StreamError::Key {
+        path: folder.to_owned(),
+        reason: "its folder is a link, belongs to another user, or others may write it (chmod go-w); take another folder".to_owned(),
+    })
 }
 
 impl EventSink for AuditStream {

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::installation::Installation;
 use super::{Verdict, complain, explain, print};
 use crate::attest::chain;
-use crate::audit_stream::{FOLDER, Head, PUBLIC_FILE, StreamReport, files, verify};
+use crate::audit_stream::{FOLDER, Head, PUBLIC_FILE, StreamReport, files, verify, verify_folder};
 use crate::log::VerifierKey;
 
 #[derive(Debug, Subcommand)]
@@ -66,7 +66,10 @@ fn verdict(arguments: &VerifyArguments, config: Option<&Path>) -> anyhow::Result
         Some(key) => (key_of(key)?, true),
         None => (key_beside(paths.first())?, false),
     };
-    let report = verify(&found, &key, arguments.head, &mut |_| {});
+    let report = match paths.as_slice() {
+        [folder] if folder.is_dir() => verify_folder(folder, &key, arguments.head, &mut |_| {})?,
+        _ => verify(&found, &key, arguments.head, &mut |_| {}),
+    };
     let text = if arguments.json {
         let mut document = serde_json::to_value(&report)?;
         document["key"] = json!(key.to_string());

@@ -246,7 +246,7 @@ pub(super) fn read_file(what: &str, path: &Path, limit: u64) -> anyhow::Result<V
         let mut input = std::io::stdin().lock().take(limit + 1);
         input.read_to_end(&mut bytes).with_context(reading)?;
     } else {
-        let file = std::fs::File::open(path).with_context(reading)?;
+        let file = crate::audit_stream::open_plain(path).with_context(reading)?;
         file.take(limit + 1)
             .read_to_end(&mut bytes)
             .with_context(reading)?;

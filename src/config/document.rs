@@ -311,6 +311,32 @@ pub enum Notifier {
     },
 }
 
+/// Names under which nobody ever finds a profile, or that no tool has: a rule that was written to refuse would refuse nothing.
+fn check_profiles(profiles: &BTreeMap<String, Profile>) -> Result<(), (&'static str, String)> {
+    let unusable = |name: &str| {
+        name.trim() != name
+            || name.is_empty()
+            || name
+                .chars()
+                .any(|found| found.is_control() || found.is_whitespace())
+    };
+    let refuse = |problem: String| Err(("approvals.profiles", problem));
+    for (name, profile) in profiles {
+        // Break it: leave this out; `config::a_profile_that_can_never_match_is_refused` fails.
+        if unusable(name) {
+            return refuse(format!(
+                "the profile {name:?} has an empty name or one with blanks, which no session can have; write it without"
+            ));
+        }
+        if let Some(tool) = profile.tools.keys().find(|tool| unusable(tool)) {
+            return refuse(format!(
+                "the profile {name:?} names the tool {tool:?}, which no client has: it is empty or has blanks; write it as the client does"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// What single values cannot tell.
 pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
     if let Some(profile) = &document.agent.profile
@@ -322,6 +348,7 @@ pub(super) fn check(document: &Document) -> Result<(), (&'static str, String)> {
                 .to_owned(),
         ));
     }
+    check_profiles(&document.approvals.profiles)?;
     // Break it: answer `Ok(())` at once; whoever finds the port can then open pages whose only guard is the link
     // (`config::keys_that_contradict_each_other_are_refused`).
     if !document.server.listen.is_loopback() && document.identity.require == IdentityMethod::Link {

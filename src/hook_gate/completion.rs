@@ -18,6 +18,7 @@ use super::registration::Registered;
 use super::reply::{HookEvent, Reply};
 use super::surroundings::Surroundings;
 use crate::attest::json;
+use crate::attest::text::shown;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::receipts::Door;
@@ -86,7 +87,11 @@ impl Evidence {
         if !self.changed_outside.is_empty() {
             words.push(format!(
                 "completion blocked: files outside the allowlist are changed ({}); put them back",
-                self.changed_outside.join(", ")
+                self.changed_outside
+                    .iter()
+                    .map(|file| shown(file))
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ));
         }
         (!words.is_empty()).then(|| words.join("\n"))

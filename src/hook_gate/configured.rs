@@ -20,8 +20,8 @@ use crate::tool_gate::approval::{AskingSettings, Settled, Step, settle};
 use crate::tool_gate::classifier::Looked;
 use crate::tool_gate::profile::{self, Profile, Profiled};
 use crate::tool_gate::{
-    Answer, Call, Check, Classified, Decision, Failure, Stages, ToolClass, effects, shell,
-    tool_description,
+    Answer, Call, Check, Classified, Decision, Failure, Stages, ToolClass, command_texts, effects,
+    given_commands, shell, tool_description,
 };
 
 /// Where calls are scored against their session's intent.
@@ -206,7 +206,11 @@ impl Stages for SessionStages<'_> {
             interactive: true,
             smart_auto_approve: true,
         };
-        match settle(Profiled::Passes, looked(call, &mut None), settings) {
+        match settle(
+            Profiled::Passes,
+            looked(call, &mut Taken::default()),
+            settings,
+        ) {
             Settled::Deny(_, reason) => Classified::Denied(reason),
             Settled::Allow(Step::ClassifierApprove) => Classified::Approved,
             Settled::Allow(_) | Settled::Ask => Classified::Undecided,
@@ -248,23 +252,34 @@ fn measured(scored: &Scored, intent: Option<&str>) -> Option<ReceiptScore> {
     })
 }
 
-/// What the classifier looks at; `commands` keeps what it borrows.
-fn looked<'a>(call: &'a Call, commands: &'a mut Option<shell::Commands>) -> Looked<'a> {
-    let text = call
-        .argument(&["command", "cmd", "script"])
-        .and_then(serde_json::Value::as_str);
-    match (effects(call, &[]).class, text) {
-        (ToolClass::Read, _) => Looked::Reads,
-        (ToolClass::Execute, Some(text)) => {
-            *commands = shell::commands(text);
-            commands
-                .as_ref()
-                .map_or(Looked::Text(text), |found| Looked::Commands {
-                    commands: &found.commands,
-                    redirects: found.redirects,
-                })
-        }
-        _ => Looked::Other,
+/// What a call gives the classifier to look at.
+#[derive(Default)]
+struct Taken {
+    commands: shell::Commands,
+    text: String,
+}
+
+/// What the classifier looks at; `taken` keeps what it borrows. Of several commands it sees all.
+fn looked<'a>(call: &Call, taken: &'a mut Taken) -> Looked<'a> {
+    match effects(call, &[]).class {
+        ToolClass::Read => return Looked::Reads,
+        ToolClass::Execute => {}
+        _ => return Looked::Other,
+    }
+    let given = given_commands(call);
+    if given.is_empty() {
+        return Looked::Other;
+    }
+    if given.iter().any(Option::is_none) {
+        taken.text = command_texts(call).join("\n");
+        return Looked::Text(&taken.text);
+    }
+    for commands in given.into_iter().flatten() {
+        taken.commands.join(commands);
+    }
+    Looked::Commands {
+        commands: &taken.commands.commands,
+        redirects: taken.commands.redirects,
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::completion::{COMPLETION, read_evidence};
 use super::home::{Home, StateError};
 use super::record::Receipts;
+use crate::audit_stream::open_plain;
 use crate::change::Sha256Digest;
 use crate::receipts::verify::{Expectation, Reader, Walk};
 use crate::receipts::{Fault, ReceiptHash, TrustedKeys};
@@ -53,7 +54,7 @@ pub fn receipts(folder: &Path) -> Result<Vec<ReadReceipt>, StateError> {
         jws: String,
     }
     let file = Receipts::file_of(folder);
-    let opened = match std::fs::File::open(&file) {
+    let opened = match open_plain(&file) {
         Ok(opened) => opened,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(StateError::file("reading", &file)(error)),
@@ -117,7 +118,7 @@ pub fn verify_session(home: &Home, folder: &Path) -> Result<EvidenceReport, Stat
     let Some(key) = home.present_key()? else {
         return Ok(report.cannot("the key that signs receipts is not there"));
     };
-    let Ok(file) = std::fs::File::open(Receipts::file_of(folder)) else {
+    let Ok(file) = open_plain(&Receipts::file_of(folder)) else {
         return Ok(report.cannot("there are no receipts"));
     };
     let Some(head) = Receipts::head(folder)? else {
@@ -134,7 +135,8 @@ pub fn verify_session(home: &Home, folder: &Path) -> Result<EvidenceReport, Stat
             .take(MAXIMUM_LINE)
             .read_until(b'\n', &mut line)
             .map_err(StateError::file("reading", &Receipts::file_of(folder)))?;
-        if read == 0 {
+        // Break it: read on; `hook_gate::state::many_receipts_twice_are_not_read_to_the_end` fails.
+        if read == 0 || walk.is_hopeless() {
             break;
         }
         let line = line.strip_suffix(b"\n").unwrap_or(&line);

@@ -246,6 +246,7 @@ impl<'a> HookGate<'a> {
         let places = Worktree {
             top: session.worktree.clone(),
             state: self.home.whole(),
+            home: std::env::var_os("HOME").map(std::path::PathBuf::from),
             folds: session.folds,
         };
         let gated = Session {
@@ -282,6 +283,11 @@ impl<'a> HookGate<'a> {
         let call = answered.call;
         let tool = call.map_or("unreadable", |call| call.tool.as_str());
         let allowed = decision.answer == Answer::Allow;
+        let decision = Decision {
+            // A reason is one line: what it quotes may hold more.
+            reason: decision.reason.map(|reason| one_line(&reason)),
+            ..decision
+        };
         let stage = stage_name(decision.stage);
         let recorded = Recorded {
             allowed,
@@ -429,6 +435,10 @@ fn fields(question: &Question<'_>) -> Map<String, Value> {
         ("session".to_owned(), session.into()),
         ("event".to_owned(), question.event.name().into()),
     ])
+}
+
+fn one_line(reason: &str) -> String {
+    reason.replace('\n', "\\n")
 }
 
 const fn word(allowed: bool) -> &'static str {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::attest::keys::FillError;
+use crate::audit_stream::open_plain_with;
 use crate::change::Sha256Digest;
 use crate::receipts::PemKey;
 
@@ -63,6 +64,15 @@ impl StateError {
             doing,
             path,
             reason: error.to_string(),
+        }
+    }
+
+    /// What is there must not be used, and registering again mends nothing.
+    pub(super) fn refused(path: &Path, reason: impl std::fmt::Display) -> Self {
+        Self::File {
+            doing: "using the gate's state",
+            path: path.to_owned(),
+            reason: format!("{reason}"),
         }
     }
 
@@ -128,6 +138,25 @@ impl Home {
         &self.root
     }
 
+    /// Refuses a state that others could have changed.
+    ///
+    /// # Errors
+    /// It is a link, another user's, or others may write it.
+    pub(super) fn kept_safe(&self, session: &Path) -> Result<(), StateError> {
+        // The folder that a person names may be a link of theirs; what lies in it is ours.
+        let named =
+            std::fs::metadata(&self.whole).map_err(StateError::file("looking at", &self.whole))?;
+        safe_home(&self.whole, &named)?;
+        for folder in [self.root.as_path(), session] {
+            match std::fs::symlink_metadata(folder) {
+                Ok(status) => safe(folder, &status)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(StateError::file("looking at", folder)(error)),
+            }
+        }
+        Ok(())
+    }
+
     /// The folder of a registered session.
     pub fn session(&self, id: &SessionId) -> PathBuf {
         self.root.join(id.as_str())
@@ -184,9 +213,43 @@ impl Home {
 
     fn own_key(&self, file: &Path, what: &str) -> Result<Arc<PemKey>, StateError> {
         if !file.exists() {
+            // Break it: make another one; `hook_gate::state::a_lost_key_is_not_replaced` fails.
+            if let Some(signed) = self.signed_before(what) {
+                return Err(StateError::refused(
+                    file,
+                    format!(
+                        "it is gone, while it signed {}; put it back, or keep the folder as evidence and set CARETAKER_HOME to another one",
+                        signed.display()
+                    ),
+                ));
+            }
             self.make_key(file, what)?;
         }
         read_key(file)
+    }
+
+    /// Something that the key of that kind signed.
+    fn signed_before(&self, what: &str) -> Option<PathBuf> {
+        let name = if what == "tokens" {
+            "tokens.json"
+        } else {
+            "receipts.jsonl"
+        };
+        let below = |folder: &Path| {
+            std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+                .collect::<Vec<_>>()
+        };
+        let worktrees = below(&self.root.join("worktrees"));
+        let mut sessions = below(&self.root);
+        sessions.extend(worktrees.iter().flat_map(|worktree| below(worktree)));
+        sessions
+            .into_iter()
+            .map(|session| session.join(name))
+            .find(|file| file.exists())
     }
 
     /// The key that signs receipts, if there is one.
@@ -279,11 +342,11 @@ pub(super) fn read_private(file: &Path, limit: u64) -> Result<Vec<u8>, StateErro
     let failed = StateError::file("reading", file);
     let mut bytes = Vec::new();
     let read = || -> io::Result<(u32, u64)> {
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-            .open(file)?;
+        let opened = open_own(file, OpenOptions::new().read(true))?;
         let status = opened.metadata()?;
+        if status.uid() != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other("it belongs to another user"));
+        }
         opened.take(limit + 1).read_to_end(&mut bytes)?;
         Ok((status.mode(), bytes.len() as u64))
     };
@@ -303,6 +366,42 @@ pub(super) fn read_private(file: &Path, limit: u64) -> Result<Vec<u8>, StateErro
     Ok(bytes)
 }
 
+/// Opens an ordinary file of ours, which is no link.
+pub(super) fn open_own(file: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    open_plain_with(file, options, rustix::fs::OFlags::NOFOLLOW)
+}
+
+/// The same of the folder that a person names: their own group may write it, as many systems have it.
+fn safe_home(folder: &Path, status: &std::fs::Metadata) -> Result<(), StateError> {
+    use std::os::unix::fs::MetadataExt as _;
+    let own_group = status.gid() == rustix::process::getegid().as_raw();
+    let others = if own_group { 0o002 } else { 0o022 };
+    let own = status.uid() == rustix::process::geteuid().as_raw();
+    if status.is_dir() && own && status.mode() & others == 0 {
+        return Ok(());
+    }
+    Err(StateError::refused(
+        folder,
+        "it is no folder, belongs to another user, or others can write it (chmod go-w)",
+    ))
+}
+
+/// Refuses a folder that is none, another user's, or that others may write.
+fn safe(folder: &Path, status: &std::fs::Metadata) -> Result<(), StateError> {
+    use std::os::unix::fs::MetadataExt as _;
+    let refused = |reason: &str| Err(StateError::refused(folder, reason));
+    // Break it: leave this out; `hook_gate::state::a_state_that_others_may_write_is_not_used` fails.
+    if !status.is_dir() {
+        refused("it is no folder, or a link")
+    } else if status.uid() != rustix::process::geteuid().as_raw() {
+        refused("it belongs to another user")
+    } else if status.mode() & 0o022 != 0 {
+        refused("others can write it (chmod go-w)")
+    } else {
+        Ok(())
+    }
+}
+
 /// Puts a file for its owner in the place of what is there, whole or not at all.
 pub(super) fn write_private(file: &Path, bytes: &[u8]) -> Result<(), StateError> {
     let failed = || StateError::file("writing", file);
@@ -319,14 +418,10 @@ pub(super) fn write_private(file: &Path, bytes: &[u8]) -> Result<(), StateError>
 /// The session's lock: held while a receipt is added.
 pub(super) fn lock(folder: &Path) -> Result<File, StateError> {
     let file = folder.join("lock");
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&file)
-        .map_err(StateError::file("opening", &file))?;
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create(true).truncate(false);
+    let opened =
+        open_own(&file, options.mode(0o600)).map_err(StateError::file("opening", &file))?;
     rustix::fs::flock(&opened, rustix::fs::FlockOperation::LockExclusive)
         .map_err(|error| StateError::file("locking", &file)(error.into()))?;
     Ok(opened)

@@ -19,6 +19,7 @@ mod home;
 mod places;
 mod producers;
 mod proof;
+mod reach;
 mod record;
 mod registration;
 mod remains;

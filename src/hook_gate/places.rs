@@ -5,14 +5,19 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use crate::tool_gate::{Access, Place, Places, Touch};
+use super::reach::State;
+use crate::tool_gate::{Access, Below, Mention, Place, Places, Touch, is_protected};
 
 /// Longest path, in bytes; no file system call takes more (Linux, `PATH_MAX`).
 const LONGEST_PATH: usize = 4096;
 /// Longest name, in bytes (Linux, `NAME_MAX`).
 const LONGEST_NAME: usize = 255;
+/// Most names of a path that is written.
+const DEEPEST: usize = 200;
 /// Most links that are followed, as the kernel does.
 const MOST_LINKS: usize = 40;
+/// Most entries that are looked through below a folder that is removed or moved.
+const MOST_BELOW: usize = 20_000;
 
 /// A worktree on a file system.
 #[derive(Debug, Clone)]
@@ -21,6 +26,8 @@ pub struct Worktree {
     pub top: PathBuf,
     /// Caretaker's state, without links.
     pub state: PathBuf,
+    /// The folder that `~` stands for, where that is known.
+    pub home: Option<PathBuf>,
     /// Whether the file system folds names.
     pub folds: bool,
 }
@@ -35,17 +42,30 @@ impl Places for Worktree {
         if path.contains('\0') {
             return nowhere("it holds a NUL");
         }
-        if path.starts_with('~') || path.starts_with("file:") {
+        if path.starts_with('~')
+            || path
+                .get(..5)
+                .is_some_and(|start| start.eq_ignore_ascii_case("file:"))
+        {
             return nowhere("it begins with something that a client may expand");
         }
-        let from = match folder {
-            Some(folder) if !touch.from_top && Path::new(folder).is_absolute() => Path::new(folder),
-            Some(_) if !touch.from_top => return nowhere("the event's folder is not absolute"),
-            _ => &self.top,
+        // Break it: leave this out; `hook_gate::paths::blanks_around_a_path_hide_nothing` fails.
+        if touch.access == Access::Write && path.trim_matches(is_blank) != path {
+            return nowhere("it begins or ends with a blank, which a client may take away");
+        }
+        let Some(from) = self.from(folder.filter(|_| !touch.from_top)) else {
+            return nowhere("the event's folder is not absolute");
         };
         let whole = from.join(path);
+        // Names of processes: who looks there finds what is its own.
+        if touch.access == Access::Write && lexical(&whole).starts_with("/proc") {
+            return nowhere("where it leads depends on who looks");
+        }
         if whole.as_os_str().len() >= LONGEST_PATH {
             return nowhere("it is longer than a path can be");
+        }
+        if touch.access == Access::Write && whole.components().count() > DEEPEST {
+            return nowhere("it is deeper than is looked into");
         }
         let spelled = lexical(&whole);
         let found = resolve(&whole).and_then(|real| {
@@ -61,11 +81,7 @@ impl Places for Worktree {
             Ok(real) => real,
             Err(reason) => return Place::Nowhere(reason),
         };
-        // A worker's own sessions work in a scratch tree below the state.
-        // Break it: leave the second half out; `hook_gate::tokens::a_worktree_below_the_state_can_be_worked_in` fails.
-        if real.starts_with(&self.state)
-            && !(self.top.starts_with(&self.state) && real.starts_with(&self.top))
-        {
+        if self.state().holds(&real) {
             return Place::GateState;
         }
         let Ok(inside) = real.strip_prefix(&self.top) else {
@@ -83,9 +99,75 @@ impl Places for Worktree {
         }
     }
 
+    fn reaches_state(&self, folder: Option<&str>, mention: &Mention) -> bool {
+        // From a folder that is none, a relative path leads nowhere; an absolute one is looked at all the same.
+        let from = self.from(folder).unwrap_or(&self.top);
+        self.state().is_reached(from, mention)
+    }
+
+    fn below(&self, folder: Option<&str>, touch: &Touch) -> Below {
+        let Some(from) = self.from(folder) else {
+            return Below::Harmless;
+        };
+        let Ok(real) = resolve(&from.join(&touch.path)) else {
+            return Below::Harmless;
+        };
+        protected_below(&real)
+    }
+
     fn folds(&self) -> bool {
         self.folds
     }
+}
+
+impl Worktree {
+    fn state(&self) -> State<'_> {
+        State {
+            folder: &self.state,
+            top: &self.top,
+            home: self.home.as_deref(),
+        }
+    }
+
+    /// Where relative paths count from: the client's folder, or the worktree's top.
+    fn from<'a>(&'a self, folder: Option<&'a str>) -> Option<&'a Path> {
+        match folder {
+            Some(folder) => Some(Path::new(folder)).filter(|folder| folder.is_absolute()),
+            None => Some(&self.top),
+        }
+    }
+}
+
+fn is_blank(character: char) -> bool {
+    character.is_whitespace()
+        || character.is_control()
+        || matches!(character, '\u{feff}' | '\u{200b}')
+}
+
+/// What below a folder decides about sessions. Links are not followed: what they lead to stays where it is.
+fn protected_below(folder: &Path) -> Below {
+    let mut waiting = vec![(folder.to_owned(), PathBuf::new())];
+    let mut seen = 0;
+    while let Some((place, named)) = waiting.pop() {
+        let is_folder = std::fs::symlink_metadata(&place).is_ok_and(|status| status.is_dir());
+        let Some(entries) = is_folder.then(|| std::fs::read_dir(&place).ok()).flatten() else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            seen += 1;
+            if seen > MOST_BELOW {
+                return Below::TooMuch;
+            }
+            let name = named.join(entry.file_name());
+            if is_protected(name.as_os_str().as_bytes()) {
+                return Below::Protected(name.to_string_lossy().into_owned());
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push((entry.path(), name));
+            }
+        }
+    }
+    Below::Harmless
 }
 
 /// The part of a path as spelt that lies below the worktree, by whatever links its top was reached.
@@ -93,6 +175,9 @@ fn deepest_below(spelled: &Path, top: &Path) -> Option<Vec<u8>> {
     let mut above = spelled;
     let mut names: Vec<&OsStr> = Vec::new();
     loop {
+        if names.len() > DEEPEST {
+            return None;
+        }
         if resolve(above).is_ok_and(|real| real == top) {
             let mut path = Vec::new();
             for name in names.iter().rev() {
@@ -109,7 +194,7 @@ fn deepest_below(spelled: &Path, top: &Path) -> Option<Vec<u8>> {
 }
 
 /// A path with `.` and `..` taken out by its spelling alone.
-fn lexical(path: &Path) -> PathBuf {
+pub(super) fn lexical(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for component in path.components() {
         match component {
@@ -122,20 +207,27 @@ fn lexical(path: &Path) -> PathBuf {
 }
 
 /// An absolute path with every link on it resolved, also where its end does not exist yet.
-fn resolve(path: &Path) -> Result<PathBuf, String> {
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, String> {
     let mut waiting: Vec<OsString> = Vec::new();
     push(&mut waiting, path);
     let mut real = PathBuf::from("/");
     let mut links = 0;
+    // Below a name that is not there nothing is; how far below.
+    let mut missing: usize = 0;
     while let Some(name) = waiting.pop() {
         if name == ".." {
             real.pop();
+            missing = missing.saturating_sub(1);
             continue;
         }
         if name.len() > LONGEST_NAME {
             return Err("a name in it is longer than a name can be".to_owned());
         }
         real.push(&name);
+        if missing > 0 {
+            missing += 1;
+            continue;
+        }
         let status = match std::fs::symlink_metadata(&real) {
             Ok(status) => status,
             Err(error)
@@ -144,6 +236,7 @@ fn resolve(path: &Path) -> Result<PathBuf, String> {
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
                 ) =>
             {
+                missing = 1;
                 continue;
             }
             Err(error) => return Err(format!("it cannot be looked at: {error}")),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::home::{Home, StateError, lock, private_folder, read_private, write_private};
+use super::home::{Home, StateError, lock, open_own, private_folder, read_private, write_private};
 use super::registration::Registered;
 use crate::attest::{Label, Text};
 use crate::change::Sha256Digest;
@@ -25,7 +25,7 @@ use crate::receipts::{
 const MAXIMUM_TAIL: u64 = 16 << 20;
 
 /// How far the file is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredHead {
     count: u64,
@@ -60,6 +60,8 @@ pub struct Receipts {
     folder: PathBuf,
     session: Session,
     key: Arc<PemKey>,
+    /// Whether a head is there from the beginning, since the session was registered.
+    begun: bool,
 }
 
 impl Receipts {
@@ -70,6 +72,7 @@ impl Receipts {
     pub fn open(home: &Home, session: &Registered, door: Door) -> Result<Self, StateError> {
         home.keep_apart(&session.worktree)?;
         private_folder(&session.folder)?;
+        home.kept_safe(&session.folder)?;
         let unnameable =
             |error: &dyn std::fmt::Display| StateError::damaged(&session.folder, error);
         let opened_by = session
@@ -79,6 +82,7 @@ impl Receipts {
         Ok(Self {
             key: home.receipt_key()?,
             folder: session.folder.clone(),
+            begun: !session.compatible,
             session: Session {
                 id: Label::new(&session.session).map_err(|error| unnameable(&error))?,
                 gate: AgentId::parse("agent:caretaker-gate").map_err(|error| unnameable(&error))?,
@@ -97,7 +101,7 @@ impl Receipts {
     pub fn add(&self, recorded: &Recorded<'_>, now: Millis) -> Result<Head, StateError> {
         let _held = lock(&self.folder)?;
         let mut file = self.open_file()?;
-        let known = self.recovered(&mut file, self.stored()?)?;
+        let known = self.recovered(&mut file, self.begun()?)?;
         let failed = |error: &dyn std::fmt::Display| StateError::damaged(&self.file(), error);
         let (mut chain, mut lines, begin) = if let Some((head, bytes)) = known {
             let chain = ReceiptChain::resume(self.session.clone(), self.key.clone(), head);
@@ -153,7 +157,7 @@ impl Receipts {
     /// # Errors
     /// The head cannot be read.
     pub fn head(folder: &Path) -> Result<Option<Head>, StateError> {
-        let Some(stored) = stored(folder)? else {
+        let Some(stored) = stored(folder)?.filter(|stored| stored.count > 0) else {
             return Ok(None);
         };
         let hash = stored
@@ -177,18 +181,27 @@ impl Receipts {
 
     fn open_file(&self) -> Result<File, StateError> {
         let file = self.file();
-        OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-            .open(&file)
-            .map_err(StateError::file("opening", &file))
+        let mut options = OpenOptions::new();
+        let options = options.read(true).append(true).create(true).mode(0o600);
+        open_own(&file, options).map_err(StateError::file("opening", &file))
     }
 
-    fn stored(&self) -> Result<Option<StoredHead>, StateError> {
-        stored(&self.folder)
+    /// The head that is kept. Where none is, nothing can have been written yet.
+    fn begun(&self) -> Result<StoredHead, StateError> {
+        if let Some(stored) = stored(&self.folder)? {
+            return Ok(stored);
+        }
+        let file = self.folder.join("head.json");
+        let length = std::fs::metadata(self.file()).map_or(0, |status| status.len());
+        // Break it: begin anew; `hook_gate::receipts::a_head_that_is_gone_is_not_made_again` fails.
+        if self.begun || length > 0 {
+            return Err(StateError::refused(
+                &file,
+                "it is gone, and with it how far the receipts go; keep the folder for whoever looks into this",
+            ));
+        }
+        begin(&self.folder)?;
+        Ok(StoredHead::default())
     }
 
     fn store(&self, head: Head, bytes: u64) -> Result<(), StateError> {
@@ -207,24 +220,23 @@ impl Receipts {
     fn recovered(
         &self,
         file: &mut File,
-        stored: Option<StoredHead>,
+        stored: StoredHead,
     ) -> Result<Option<(Head, u64)>, StateError> {
         let path = self.file();
         let failed = || StateError::file("reading", &path);
         let length = file.metadata().map_err(failed())?.len();
-        let begin = stored.as_ref().map_or(0, |stored| stored.bytes);
-        let mut head = match stored {
-            Some(stored) => {
-                let hash = stored
-                    .hash
-                    .parse()
-                    .map_err(|_| StateError::damaged(&path, "its head names no receipt"))?;
-                Some(Head {
-                    count: stored.count,
-                    hash,
-                })
-            }
-            None => None,
+        let begin = stored.bytes;
+        let mut head = if stored.count > 0 {
+            let hash = stored
+                .hash
+                .parse()
+                .map_err(|_| StateError::damaged(&path, "its head names no receipt"))?;
+            Some(Head {
+                count: stored.count,
+                hash,
+            })
+        } else {
+            None
         };
         // Break it: go on as if nothing were missing; `hook_gate::receipts::a_chain_that_lost_its_end_is_not_continued` fails.
         if length < begin || length - begin > MAXIMUM_TAIL {
@@ -252,6 +264,14 @@ impl Receipts {
         }
         Ok(head.map(|head| (head, end)))
     }
+}
+
+/// Notes that nothing was written yet.
+pub(super) fn begin(folder: &Path) -> Result<(), StateError> {
+    let file = folder.join("head.json");
+    let text = serde_json::to_vec(&StoredHead::default())
+        .map_err(|error| StateError::damaged(&file, error))?;
+    write_private(&file, &text)
 }
 
 fn stored(folder: &Path) -> Result<Option<StoredHead>, StateError> {

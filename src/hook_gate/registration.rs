@@ -9,6 +9,7 @@ use super::home::{Home, SessionId, StateError, private_folder, read_private, wri
 use super::places::folds;
 use super::tokens::SessionTokens;
 use crate::attest::json;
+use crate::audit_stream::open_plain;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::tool_gate::{MAXIMUM_POLICY_BYTES, Policy, PolicyError, Posture};
@@ -175,6 +176,7 @@ pub fn register(home: &Home, new: &NewSession<'_>) -> Result<Registered, Registr
         registered_at: new.now,
     };
     private_folder(&folder)?;
+    home.kept_safe(&folder)?;
     let file = folder.join("session.json");
     if file.exists() {
         let same = |found: Document| {
@@ -197,6 +199,7 @@ pub fn register(home: &Home, new: &NewSession<'_>) -> Result<Registered, Registr
             write_private(&folder.join(TOKENS), &tokens.to_bytes())?;
         }
         home.receipt_key()?;
+        super::record::begin(&folder)?;
         let bytes = json::to_bytes(&document).map_err(|error| StateError::damaged(&file, error))?;
         // Last, because it is what makes a session registered.
         write_private(&file, &bytes)?;
@@ -221,6 +224,9 @@ pub fn look_up(home: &Home, session: &SessionId) -> Found {
     };
     if document.v != 1 || document.session != session.as_str() {
         return Found::StateUnreadable("it is another session's, or of another version".to_owned());
+    }
+    if let Err(error) = home.kept_safe(&folder) {
+        return Found::StateUnreadable(error.to_string());
     }
     let posture = document.posture;
     let tokens = document
@@ -294,7 +300,7 @@ pub fn look_up_compatible(home: &Home, session: &SessionId, worktree: &Path) -> 
     let file = worktree
         .join(".sdd/runtime/hook_gate")
         .join(format!("{}.json", session.as_str()));
-    let bytes = match std::fs::File::open(&file) {
+    let bytes = match open_plain(&file) {
         Ok(opened) => {
             use std::io::Read as _;
             let mut bytes = Vec::new();

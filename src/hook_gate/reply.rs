@@ -31,13 +31,14 @@ impl Reply {
         Self {
             blocked: false,
             reason: String::new(),
-            warning: Some(warning.into()),
+            warning: Some(plain(&warning.into())),
         }
     }
 
     /// It does not.
     pub fn block(reason: impl Into<String>) -> Self {
-        let mut reason: String = reason.into();
+        // Break it: take it as it is; `hook_gate::reasons::nothing_in_a_reason_moves_a_terminals_cursor` fails.
+        let mut reason = plain(&reason.into());
         if reason.trim().is_empty() {
             // Every client but one takes a silent 2 for consent.
             "refused by the gate".clone_into(&mut reason);
@@ -83,6 +84,18 @@ impl Reply {
         };
         Some(document.to_string())
     }
+}
+
+/// Text in which nothing moves a terminal's cursor or turns its direction: what a reason quotes is the agent's.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\'' | '"' | '\\' => out.push(character),
+            _ => out.extend(character.escape_debug()),
+        }
+    }
+    out
 }
 
 /// When a hook runs.

@@ -76,11 +76,11 @@ fn matches(pattern: &str, path: &str) -> bool {
         .strip_prefix(pattern)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     // Break it: compare with `starts_with` alone; `tool_gate::allowlist::a_folder_is_not_its_namesake` fails.
-    below || wildcard(pattern, path)
+    below || fits(pattern, path)
 }
 
 /// Python's `fnmatch.fnmatchcase`: `*`, `?`, `[seq]`, `[!seq]`; nothing escapes, and `/` is a character like any other.
-fn wildcard(pattern: &str, text: &str) -> bool {
+pub fn fits(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut from) = (0, 0);

@@ -12,7 +12,7 @@ use crate::change::Sha256Digest;
 pub struct Pattern {
     /// The tool's name.
     pub tool: String,
-    /// SHA-256 of the arguments with members in order.
+    /// SHA-256 of the arguments with members in order, and of the folder that the call is bound to.
     pub arguments: Sha256Digest,
 }
 
@@ -22,6 +22,19 @@ impl Pattern {
         Self {
             tool: tool.to_owned(),
             arguments: Sha256Digest::of(ordered(arguments).to_string().as_bytes()),
+        }
+    }
+}
+
+impl Pattern {
+    /// The same for calls made in that folder: what a command does depends on where it runs.
+    #[must_use]
+    pub fn within(self, folder: &str) -> Self {
+        // Break it: return it as it is; `tool_gate::approval::a_pattern_stands_for_its_folder_alone` fails.
+        let bound = Value::from(vec![folder.to_owned(), self.arguments.to_string()]);
+        Self {
+            arguments: Sha256Digest::of(bound.to_string().as_bytes()),
+            ..self
         }
     }
 }

@@ -3,11 +3,17 @@
 use serde_json::Value;
 
 use super::call::Call;
+use super::given::{DEPTH, Given, MAXIMUM_COMMANDS, commands, named, plain_name, texts};
 use super::patch::envelope_files;
 use super::policy::Producer;
 use super::shell::{self, Shell};
 use super::tools::{ToolClass, tool_class};
-use super::touch::{Access, Touch};
+use super::touch::{Access, Mention, Touch};
+
+/// Most paths that one call may name, in its arguments and in its commands.
+pub const MAXIMUM_PATHS: usize = 1_000;
+/// Longest text that is looked at as a path, in bytes: no system call takes more (Linux, `PATH_MAX`).
+const LONGEST_MENTION: usize = 4096;
 
 /// Everything that is known about a call before a file system is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +22,10 @@ pub struct Effects {
     pub class: ToolClass,
     /// What its arguments name.
     pub named: Vec<Touch>,
+    /// What a tool that reads or sends mentions under any name, which may lead to what no session may read.
+    pub mentioned: Vec<Mention>,
+    /// Why it asks for more than one call may, if it does.
+    pub excess: Option<String>,
     /// Why its arguments cannot be judged, if they cannot.
     pub unreadable: Option<String>,
     /// What its shell command touches.
@@ -24,28 +34,17 @@ pub struct Effects {
     pub leaves_sandbox: bool,
 }
 
-/// Arguments that hold a shell command.
-const COMMAND: [&str; 3] = ["command", "cmd", "script"];
-/// Arguments that hold a patch.
-const PATCH: [&str; 6] = [
-    "command",
-    "patch",
-    "patchText",
-    "patch_text",
-    "input",
-    "diff",
-];
-/// Arguments that say where a shell command starts.
+/// Arguments that hold a patch, by their plain names.
+const PATCH: [&str; 5] = ["command", "patch", "patchtext", "input", "diff"];
+/// Arguments that say where a shell command starts, by their plain names.
 const START: [&str; 6] = [
     "workdir",
     "cwd",
-    "working_dir",
-    "working_directory",
-    "dir_path",
+    "workingdir",
+    "workingdirectory",
+    "dirpath",
     "directory",
 ];
-/// Deepest nesting of arguments that is looked into; a reader of JSON refuses more than 128 anyway.
-const DEPTH: usize = 130;
 
 /// What a call does. Commands that are exactly one of `producers` are what the session must run anyway, and are known.
 pub fn effects(call: &Call, producers: &[Producer]) -> Effects {
@@ -56,9 +55,11 @@ pub fn effects(call: &Call, producers: &[Producer]) -> Effects {
     let mut found = Effects {
         class,
         named: Vec::new(),
+        mentioned: Vec::new(),
+        excess: None,
         unreadable: None,
         shell: Shell::default(),
-        leaves_sandbox: call.argument(&["dangerouslyDisableSandbox"]) == Some(&Value::Bool(true)),
+        leaves_sandbox: leaves_sandbox(call),
     };
     let access = if class == ToolClass::Read {
         Access::Read
@@ -78,10 +79,20 @@ pub fn effects(call: &Call, producers: &[Producer]) -> Effects {
     };
     collected.walk(&call.arguments, None, 0);
     found.unreadable = collected.unreadable;
-    if class == ToolClass::Execute {
-        command(call, producers, &mut found);
-    } else if class != ToolClass::Read {
-        patch(call, &mut found);
+    match class {
+        ToolClass::Execute => command(call, producers, &mut found),
+        ToolClass::Read => mention(call, &mut found),
+        ToolClass::Write => patch(call, &mut found),
+        ToolClass::Send | ToolClass::Unknown => {
+            mention(call, &mut found);
+            patch(call, &mut found);
+        }
+    }
+    let count = found.named.len() + found.mentioned.len() + found.shell.count();
+    if count > MAXIMUM_PATHS {
+        found.excess = Some(format!(
+            "it names more than {MAXIMUM_PATHS} paths; name fewer at once"
+        ));
     }
     if class == ToolClass::Write && found.named.is_empty() && found.unreadable.is_none() {
         found.unreadable = Some("it names no file".to_owned());
@@ -89,41 +100,129 @@ pub fn effects(call: &Call, producers: &[Producer]) -> Effects {
     found
 }
 
+/// Whether a client is asked to run the call outside of its own sandbox.
+fn leaves_sandbox(call: &Call) -> bool {
+    const ASKS: [&str; 3] = [
+        "dangerouslydisablesandbox",
+        "withescalatedpermissions",
+        "sandboxpermissions",
+    ];
+    named(&call.arguments, &ASKS)
+        .into_iter()
+        .any(|(_, value)| match value {
+            Value::Bool(asked) => *asked,
+            Value::String(asked) => asked != "use_default",
+            _ => false,
+        })
+}
+
 /// Copilot's and goose's editors look at files with the same tool.
 fn only_views(call: &Call) -> bool {
     let editor = ["str_replace_editor", "developer__text_editor"]
         .iter()
         .any(|name| call.tool.eq_ignore_ascii_case(name));
-    editor && call.argument(&["command"]).and_then(Value::as_str) == Some("view")
+    let asked = named(&call.arguments, &["command"]);
+    editor
+        && !asked.is_empty()
+        && asked
+            .iter()
+            .all(|(_, value)| value.as_str() == Some("view"))
 }
 
 fn command(call: &Call, producers: &[Producer], found: &mut Effects) {
     let mut starts = Vec::new();
-    for name in START {
-        match call.argument(&[name]) {
-            None | Some(Value::Null) => {}
-            Some(Value::String(start)) if start.is_empty() || start == "." => {}
-            Some(Value::String(start)) => starts.push(start.clone()),
-            Some(_) => found.unreadable = Some(format!("its {name} is not text")),
+    for (name, start) in named(&call.arguments, &START) {
+        match start {
+            Value::Null => {}
+            Value::String(start) if start.is_empty() || start == "." => {}
+            Value::String(start) => starts.push(start.clone()),
+            _ => found.unreadable = Some(format!("its {name} is not text")),
         }
     }
-    found.shell = match call.argument(&COMMAND) {
-        Some(Value::String(text)) => shell::classify(text, &starts, producers),
-        Some(Value::Array(words)) => {
-            let words: Option<Vec<String>> = words
-                .iter()
-                .map(|word| word.as_str().map(str::to_owned))
-                .collect();
-            words.map_or_else(
-                || Shell::unclassified("its command is not made of words"),
-                |words| shell::classify_words(words, &starts, producers),
-            )
+    let given = commands(call);
+    if given.len() > MAXIMUM_COMMANDS || starts.len() > MAXIMUM_COMMANDS {
+        found.excess = Some(format!(
+            "it gives more than {MAXIMUM_COMMANDS} commands; give fewer at once"
+        ));
+        return;
+    }
+    if given.is_empty() {
+        found.shell = Shell::unclassified("it names no command");
+    }
+    for command in given {
+        let shell = match command {
+            Given::Text(text) => shell::classify(text, &starts, producers),
+            Given::Words(words) => shell::classify_words(words, &starts, producers),
+            Given::Unreadable => Shell::unclassified("its command is not made of words"),
+        };
+        found.shell.join(shell);
+        if found.shell.count() > MAXIMUM_PATHS {
+            return;
         }
-        _ => match &call.arguments {
-            Value::String(text) => shell::classify(text, &starts, producers),
-            _ => Shell::unclassified("it names no command"),
-        },
-    };
+    }
+    surroundings(call, &mut found.shell);
+}
+
+/// What else decides about what a command does: the shell that runs it, variables, its standard input.
+fn surroundings(call: &Call, shell: &mut Shell) {
+    const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "dash", "powershell", "pwsh"];
+    for (name, value) in named(&call.arguments, &["shell", "env", "environment", "stdin"]) {
+        let known = match (plain_name(name).as_str(), value) {
+            (_, Value::Null | Value::Bool(_)) => true,
+            ("shell", Value::String(program)) => {
+                shell::system_program(program).is_some_and(|program| SHELLS.contains(&program))
+            }
+            ("env" | "environment", Value::Object(variables)) => variables
+                .keys()
+                .all(|variable| shell::is_harmless_variable(variable)),
+            (_, Value::String(text)) => text.is_empty(),
+            _ => false,
+        };
+        if !known {
+            shell
+                .unclassified
+                .push(format!("its {name} may change what the command does"));
+        }
+    }
+}
+
+/// Tools that look at what lies below a folder, or take patterns for files.
+fn searches(tool: &str) -> bool {
+    let tool = plain_name(tool);
+    [
+        "grep", "glob", "search", "tree", "analyze", "many", "find", "list",
+    ]
+    .iter()
+    .any(|part| tool.contains(part))
+}
+
+/// Names that hold what is looked for in files, not where.
+fn is_content_name(name: &str, tool: &str) -> bool {
+    let globs = plain_name(tool).contains("glob");
+    match plain_name(name).as_str() {
+        "pattern" | "query" | "regex" | "regexp" | "text" | "search" => !globs,
+        "content" | "description" | "prompt" | "explanation" | "plan" | "todos" => true,
+        _ => false,
+    }
+}
+
+fn mention(call: &Call, found: &mut Effects) {
+    let search = searches(&call.tool);
+    for (name, text) in texts(&call.arguments, LONGEST_MENTION, MAXIMUM_PATHS) {
+        let content = is_content_name(name, &call.tool);
+        found.mentioned.push(Mention {
+            text: text.to_owned(),
+            search: search && !content,
+            pattern: !content,
+        });
+    }
+    if search {
+        found.mentioned.push(Mention {
+            text: ".".to_owned(),
+            search: true,
+            pattern: false,
+        });
+    }
 }
 
 /// Files of a patch among the arguments. A tool that takes patches takes nothing else where a patch belongs.
@@ -133,9 +232,9 @@ fn patch(call: &Call, found: &mut Effects) {
         .any(|name| call.tool.eq_ignore_ascii_case(name));
     let texts: Vec<&str> = match &call.arguments {
         Value::String(text) => vec![text],
-        arguments => PATCH
-            .iter()
-            .filter_map(|name| arguments.get(*name).and_then(Value::as_str))
+        arguments => named(arguments, &PATCH)
+            .into_iter()
+            .filter_map(|(_, value)| value.as_str())
             .collect(),
     };
     if takes_patches && texts.is_empty() {
@@ -172,7 +271,7 @@ impl Collected<'_> {
         match value {
             Value::Object(members) => {
                 for (member, value) in members {
-                    let skipped = self.skipped.contains(&member.as_str());
+                    let skipped = self.skipped.contains(&plain_name(member).as_str());
                     let named = (is_path_name(member) && !skipped).then_some(member.as_str());
                     self.walk(value, named, depth + 1);
                 }
@@ -184,7 +283,8 @@ impl Collected<'_> {
             }
             // Break it: stop at the first path; `tool_gate::table::a_decoy_path_hides_nothing` fails.
             Value::String(path) => {
-                if name.is_some() {
+                // One more than is allowed is enough to say so.
+                if name.is_some() && self.touches.len() <= MAXIMUM_PATHS {
                     self.touches.push(Touch::new(path.clone(), self.access));
                 }
             }
@@ -198,13 +298,6 @@ impl Collected<'_> {
             }
         }
     }
-}
-
-fn plain_name(name: &str) -> String {
-    name.chars()
-        .filter(|character| !matches!(character, '_' | '-'))
-        .flat_map(char::to_lowercase)
-        .collect()
 }
 
 /// Names under which clients are known to give paths.

@@ -4,6 +4,10 @@
 //! (`docs/hook-gate.md` has the table). Reading is lenient about names and strict about sense: an event in which no tool can be
 //! found is not an event. The session is never taken from the event, which the gated client writes.
 
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::attest::text::shown;
@@ -42,6 +46,9 @@ pub enum EventError {
     /// Not JSON, or not an object.
     #[error("the hook event is not a JSON object: {0}")]
     NotAnObject(String),
+    /// Something is said in two ways, of which clients take one or the other.
+    #[error("the hook event says {0} twice, and not the same")]
+    Twice(&'static str),
     /// No tool.
     #[error("the hook event names no tool (tool_name, toolName)")]
     NoTool,
@@ -82,16 +89,26 @@ impl Call {
         if event.len() > MAXIMUM_EVENT_BYTES {
             return Err(EventError::TooLong);
         }
-        let value: Value = serde_json::from_slice(event)
+        let Unique(value) = serde_json::from_slice(event)
             .map_err(|error| EventError::NotAnObject(shown(&error.to_string())))?;
         let Value::Object(mut event) = value else {
             return Err(EventError::NotAnObject("it is another value".to_owned()));
         };
-        let arguments = ARGUMENTS
-            .iter()
-            .find_map(|name| event.remove(*name))
-            .map_or(Value::Null, opened);
+        let mut given = ARGUMENTS.iter().filter_map(|name| event.remove(*name));
+        let arguments = given.next().map_or(Ok(Value::Null), opened)?;
+        // Break it: take the first; `tool_gate::arguments::an_event_that_says_something_twice_is_none` fails.
+        for other in given {
+            if opened(other)? != arguments {
+                return Err(EventError::Twice("the arguments"));
+            }
+        }
         let named = text(&event, &TOOL);
+        if TOOL.iter().any(|name| {
+            let other = event.get(*name).and_then(Value::as_str);
+            other.is_some_and(|other| !other.is_empty() && named.as_deref() != Some(other))
+        }) {
+            return Err(EventError::Twice("the tool"));
+        }
         let (tool, arguments) = match named {
             Some(tool) => (tool, arguments),
             // Cursor's event before a shell command has the command alone.
@@ -128,12 +145,80 @@ fn text(event: &Map<String, Value>, names: &[&str]) -> Option<String> {
 }
 
 /// Arguments that came as the text of an object are that object.
-fn opened(arguments: Value) -> Value {
-    match arguments {
-        Value::String(text) => match serde_json::from_str(&text) {
-            Ok(object @ Value::Object(_)) => object,
-            _ => Value::String(text),
-        },
-        other => other,
+fn opened(arguments: Value) -> Result<Value, EventError> {
+    let Value::String(text) = arguments else {
+        return Ok(arguments);
+    };
+    match serde_json::from_str(&text) {
+        Ok(Unique(object @ Value::Object(_))) => Ok(object),
+        Err(error) if serde_json::from_str::<Map<String, Value>>(&text).is_ok() => {
+            Err(EventError::NotAnObject(shown(&error.to_string())))
+        }
+        _ => Ok(Value::String(text)),
+    }
+}
+
+/// A value in which no object names a member twice: of two, some readers take the first and some the last.
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_any(UniqueVisitor).map(Unique)
+    }
+}
+
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, found: bool) -> Result<Value, E> {
+        Ok(found.into())
+    }
+
+    fn visit_i64<E>(self, found: i64) -> Result<Value, E> {
+        Ok(found.into())
+    }
+
+    fn visit_u64<E>(self, found: u64) -> Result<Value, E> {
+        Ok(found.into())
+    }
+
+    fn visit_f64<E>(self, found: f64) -> Result<Value, E> {
+        Ok(found.into())
+    }
+
+    fn visit_str<E>(self, found: &str) -> Result<Value, E> {
+        Ok(found.into())
+    }
+
+    fn visit_string<E>(self, found: String) -> Result<Value, E> {
+        Ok(found.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some(Unique(item)) = items.next_element()? {
+            found.push(item);
+        }
+        Ok(Value::Array(found))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut found = Map::new();
+        while let Some((name, Unique(value))) = members.next_entry::<String, Unique>()? {
+            if found.insert(name, value).is_some() {
+                return Err(A::Error::custom("an object names a member twice"));
+            }
+        }
+        Ok(Value::Object(found))
     }
 }

@@ -52,6 +52,17 @@ pub struct CallOrigin {
     pub folder: Option<String>,
 }
 
+impl CallOrigin {
+    /// What a call that is allowed exactly is bound to: the project and the folder as it lies in the worktree, since the same
+    /// project's next session has another worktree.
+    pub fn place(&self) -> String {
+        let folder = self.folder.as_deref().unwrap_or_default();
+        let below = folder.strip_prefix(self.worktree.as_str());
+        let below = below.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        format!("{}\n{}", self.scope, below.unwrap_or(folder))
+    }
+}
+
 /// A call, and where it is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Made<'a> {

@@ -7,8 +7,9 @@ use super::policy::Policy;
 use super::protected::is_protected;
 use super::stages::{Check, Classified, Stages};
 use super::tools::ToolClass;
-use super::touch::{Access, Place, Places, Touch};
+use super::touch::{Access, Below, Place, Places, Touch};
 use crate::attest::predicate::GateStage;
+use crate::attest::text::shown;
 
 /// What is known of the session that makes a call.
 #[derive(Debug, Clone, Copy)]
@@ -138,7 +139,7 @@ pub fn decide(
     let enforced = !policy.enforces_nothing();
     let class = effects.class;
     let first = if enforced {
-        own.self_protection()
+        own.excess().or_else(|| own.self_protection())
     } else {
         None
     };
@@ -265,7 +266,70 @@ impl OwnChecks<'_> {
         Decision::deny(self.effects.class, stage, code, reason)
     }
 
+    fn excess(&self) -> Option<Decision> {
+        // Break it: leave this out; `tool_gate::arguments::a_call_that_names_too_much_is_refused_fast` fails.
+        let reason = self.effects.excess.as_ref()?;
+        Some(self.deny(
+            GateStage::PathPolicy,
+            "too-much-at-once",
+            format!("call of {} refused: {reason}", shown(&self.call.tool)),
+        ))
+    }
+
     fn self_protection(&self) -> Option<Decision> {
+        self.touched_protected()
+            .or_else(|| self.mentioned_state())
+            .or_else(|| self.below_protected())
+    }
+
+    fn protected(&self, what: &str) -> Decision {
+        self.deny(
+            GateStage::SelfProtection,
+            "self-protection",
+            format!(
+                "protected path refused: {} decides about this session and is never open to it",
+                shown(what)
+            ),
+        )
+    }
+
+    fn mentioned_state(&self) -> Option<Decision> {
+        let effects = self.effects;
+        let folder = self.call.folder.as_deref();
+        // Break it: leave this out; `hook_gate::mentions::no_spelling_reads_the_gates_state` fails.
+        let found = effects
+            .mentioned
+            .iter()
+            .chain(&effects.shell.mentions)
+            .find(|mention| self.places.reaches_state(folder, mention))?;
+        Some(self.protected(&found.text))
+    }
+
+    fn below_protected(&self) -> Option<Decision> {
+        let touches = self.effects.named.iter().chain(&self.effects.shell.touches);
+        for touch in touches.filter(|touch| touch.whole) {
+            // Break it: leave this out; `hook_gate::nested::a_folder_that_holds_a_repository_stays` fails.
+            match self.places.below(self.call.folder.as_deref(), touch) {
+                Below::Harmless => {}
+                Below::Protected(name) => {
+                    return Some(self.protected(&format!("{}/{name}", touch.given)));
+                }
+                Below::TooMuch => {
+                    return Some(self.deny(
+                        GateStage::SelfProtection,
+                        "too-much-at-once",
+                        format!(
+                            "removing or moving {} refused: it holds more than is looked through; take its folders one by one",
+                            shown(&touch.given)
+                        ),
+                    ));
+                }
+            }
+        }
+        None
+    }
+
+    fn touched_protected(&self) -> Option<Decision> {
         let touches = self.effects.named.iter().chain(&self.effects.shell.touches);
         for touch in touches {
             let refused = match self.place(touch) {
@@ -278,14 +342,7 @@ impl OwnChecks<'_> {
                 Place::Outside | Place::Nowhere(_) => false,
             };
             if refused {
-                return Some(self.deny(
-                    GateStage::SelfProtection,
-                    "self-protection",
-                    format!(
-                        "protected path refused: {} decides about this session and is never open to it",
-                        touch.given
-                    ),
-                ));
+                return Some(self.protected(&touch.given));
             }
         }
         None
@@ -307,7 +364,7 @@ impl OwnChecks<'_> {
                     "out-of-scope",
                     format!(
                         "out-of-scope write refused: {} not under allowlist {}",
-                        touch.given,
+                        shown(&touch.given),
                         allowlist.shown()
                     ),
                 ));
@@ -324,7 +381,7 @@ impl OwnChecks<'_> {
             return Some(self.deny(
                 GateStage::PathPolicy,
                 "unreadable-arguments",
-                format!("call of {} refused: {reason}", self.call.tool),
+                format!("call of {} refused: {reason}", shown(&self.call.tool)),
             ));
         }
         let out = self.out_of_scope(&effects.named, GateStage::PathPolicy);
@@ -336,7 +393,7 @@ impl OwnChecks<'_> {
                     "unclassified-tool",
                     format!(
                         "unclassified tool refused: {} is not a tool that the gate knows; use the client's own tools",
-                        self.call.tool
+                        shown(&self.call.tool)
                     ),
                 )
             })

@@ -58,9 +58,14 @@ pub(super) fn is_protected(path: &[u8]) -> bool {
         || names
             .windows(2)
             .any(|pair| pair == [b".github".as_slice(), b"hooks".as_slice()])
+        // A folder or link put in its place may bring hooks along.
+        || names.last() == Some(&b".github".as_slice())
 }
 
 fn trimmed(name: &[u8]) -> &[u8] {
-    let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' '));
-    end.and_then(|end| name.get(..=end)).unwrap_or_default()
+    let end = name
+        .iter()
+        .rposition(|byte| *byte != b'.' && !byte.is_ascii_whitespace());
+    let name = end.and_then(|end| name.get(..=end)).unwrap_or_default();
+    name.trim_ascii_start()
 }

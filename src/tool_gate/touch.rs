@@ -9,6 +9,17 @@ pub enum Access {
     Write,
 }
 
+/// A text that whoever runs the call may take for a path, a pattern of paths or an address of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// The text; a relative path counts from the client's folder.
+    pub text: String,
+    /// Whether what lies below is read, too.
+    pub search: bool,
+    /// Whether wildcards in it may be expanded.
+    pub pattern: bool,
+}
+
 /// One path that a call touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touch {
@@ -20,6 +31,8 @@ pub struct Touch {
     pub from_top: bool,
     /// What is done to it.
     pub access: Access,
+    /// Whether it is removed or moved with everything below it.
+    pub whole: bool,
 }
 
 impl Touch {
@@ -31,6 +44,7 @@ impl Touch {
             given,
             from_top: false,
             access,
+            whole: false,
         }
     }
 }
@@ -53,10 +67,27 @@ pub enum Place {
     Nowhere(String),
 }
 
+/// What lies below a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Below {
+    /// Nothing that decides about the session.
+    Harmless,
+    /// Something of that kind; its path below the folder.
+    Protected(String),
+    /// More than is looked through.
+    TooMuch,
+}
+
 /// Whoever can look where paths are. Looking follows links; it changes nothing.
 pub trait Places {
     /// Where a touched path is; relative ones count from `folder`, or from the worktree's top.
     fn place(&self, folder: Option<&str>, touch: &Touch) -> Place;
+
+    /// Whether a mention may lead into the gate's own state, in any way that a client may read it.
+    fn reaches_state(&self, folder: Option<&str>, mention: &Mention) -> bool;
+
+    /// What is found below a folder that is removed or moved as a whole.
+    fn below(&self, folder: Option<&str>, touch: &Touch) -> Below;
 
     /// Whether the worktree's file system takes names that differ in case for the same.
     fn folds(&self) -> bool;

@@ -561,3 +561,21 @@ fn the_example_for_operators_is_a_configuration() {
     assert_eq!(configuration.agent.command, ["python3", "coder.py"]);
     assert_eq!(configuration.notify.len(), 1);
 }
+
+#[test]
+fn a_profile_that_can_never_match_is_refused() {
+    for profiles in [
+        r#"{"": {default: deny}}"#,
+        r#"{"a\0b": {default: deny}}"#,
+        r#"{" careful": {default: deny}}"#,
+        r#"{careful: {default: allow, tools: {"Write ": deny}}}"#,
+        r#"{careful: {default: allow, tools: {"": deny}}}"#,
+        r#"{careful: {default: allow, tools: {"Wri\u00a0te": deny}}}"#,
+    ] {
+        let message = refusal(format!("approvals: {{profiles: {profiles}}}"));
+        assert!(
+            message.starts_with("caretaker.yaml: approvals.profiles: the profile"),
+            "{profiles}: {message}"
+        );
+    }
+}

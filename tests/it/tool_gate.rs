@@ -2,24 +2,27 @@
 
 mod allowlist;
 mod approval;
+mod arguments;
 mod call_pattern;
 mod descriptions;
 mod events;
 mod failures;
 mod order;
+mod ordinary;
 mod patch;
 mod policy;
 mod properties;
 mod protected;
 mod shell;
+mod shell_differences;
 mod table;
 
 use std::collections::BTreeMap;
 
 use caretaker::attest::predicate::GateStage;
 use caretaker::tool_gate::{
-    Answer, Call, Decision, NoStages, Place, Places, Policy, Posture, Session, Standing, Touch,
-    decide,
+    Access, Answer, Below, Call, Decision, Mention, NoStages, Place, Places, Policy, Posture,
+    Session, Standing, Touch, decide,
 };
 use serde_json::{Value, json};
 
@@ -109,6 +112,15 @@ impl Places for Tree {
             },
             None => Place::Outside,
         }
+    }
+
+    fn reaches_state(&self, folder: Option<&str>, mention: &Mention) -> bool {
+        let touch = Touch::new(mention.text.clone(), Access::Read);
+        self.place(folder, &touch) == Place::GateState
+    }
+
+    fn below(&self, _folder: Option<&str>, _touch: &Touch) -> Below {
+        Below::Harmless
     }
 
     fn folds(&self) -> bool {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 
+use crate::audit_stream::open_plain;
 use crate::cli::installation::Installation;
 use crate::cli::{Verdict, print};
 use crate::clock::{Clock as _, SystemClock};
@@ -45,7 +46,7 @@ pub(super) fn run(arguments: &RegisterArguments, config: Option<&Path>) -> anyho
     let session = SessionId::parse(&arguments.session)?;
     let reading = || format!("reading the policy {}", arguments.policy.display());
     let mut policy = Vec::new();
-    std::fs::File::open(&arguments.policy)
+    open_plain(&arguments.policy)
         .with_context(reading)?
         .take(MAXIMUM_POLICY_BYTES as u64 + 1)
         .read_to_end(&mut policy)

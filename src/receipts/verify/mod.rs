@@ -11,7 +11,7 @@ mod walk;
 use thiserror::Error;
 
 pub use reader::{MAX_LINE, Reader};
-pub use walk::{ChainReport, Expectation, Failure, MAX_FAILURES, MAX_UNORDERED, Walk};
+pub use walk::{ChainReport, Expectation, Failure, MAX_FAILURES, MAX_SOUGHT, MAX_UNORDERED, Walk};
 
 use super::canonical::CanonicalError;
 use super::receipt::{MAX_JWS, MAX_PAYLOAD, ReceiptHash};

@@ -10,6 +10,8 @@ use crate::receipts::receipt::ReceiptHash;
 
 /// How many failures are kept; further ones are counted.
 pub const MAX_FAILURES: usize = 100;
+/// How many failures are looked for: a file with more is no chain, and is not read to its end.
+pub const MAX_SOUGHT: u64 = 10_000;
 /// How much is kept of a file without order until its end, in bytes: enough for a million receipts with a parent each.
 pub const MAX_UNORDERED: usize = 512 * 1024 * 1024;
 
@@ -99,12 +101,26 @@ impl Walk {
         }
     }
 
+    /// Whether there is so much that does not hold that nobody should read on.
+    pub const fn is_hopeless(&self) -> bool {
+        self.failure_count >= MAX_SOUGHT
+    }
+
     /// The end of the file: what holds altogether, and against what was kept elsewhere.
     pub fn finish(mut self, expected: &Expectation) -> ChainReport {
         if let Some(unordered) = self.unordered.take() {
             self.settle(unordered);
         }
         let line = self.line;
+        if self.is_hopeless() {
+            self.failures.truncate(MAX_FAILURES - 1);
+            self.failures.push(Failure {
+                line,
+                reason: format!(
+                    "{MAX_SOUGHT} failures and more were found; what follows was not read"
+                ),
+            });
+        }
         if self.receipts == 0 && self.failure_count == 0 {
             self.fail(0, "there is no receipt".to_owned());
         }

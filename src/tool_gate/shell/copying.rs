@@ -44,7 +44,8 @@ pub(super) fn look(findings: &mut Findings<'_>, name: &str, arguments: &[Word]) 
             // Where a symbolic link leads can be changed through it, and what is hard-linked, too.
             "ln" if symbolic && relative => findings.writes(source),
             "ln" if symbolic => link_target(findings, source, target),
-            "mv" | "ln" => findings.writes(source),
+            "mv" => findings.moves(source),
+            "ln" => findings.writes(source),
             _ => findings.reads(source),
         }
         for destination in &targets {

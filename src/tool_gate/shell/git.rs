@@ -1,6 +1,7 @@
 //! git, and the two programs that apply patches.
 
 use super::Findings;
+use super::programs::read_word;
 use super::simple::Simple;
 use super::word::Word;
 use crate::tool_gate::patch::{diff_files, envelope_files};
@@ -75,6 +76,10 @@ fn git(findings: &mut Findings<'_>, command: &Simple, arguments: &[Word]) {
     match *subcommand {
         "apply" => git_apply(findings, command, rest),
         found if READING.contains(&found) || lists(found, rest) => {
+            let outside = rest.iter().any(|text| text.starts_with("--no-i"));
+            for word in arguments {
+                read_word(findings, word, outside);
+            }
             let writes = |text: &&str| {
                 let long = text.split('=').next().unwrap_or_default();
                 let is_long = long.len() > 2

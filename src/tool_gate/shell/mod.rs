@@ -18,10 +18,12 @@ mod simple;
 mod word;
 mod writing;
 
+use super::arguments::MAXIMUM_PATHS;
 use super::policy::Producer;
-use super::touch::{Access, Touch};
+use super::touch::{Access, Mention, Touch};
 use reader::Reader;
 use simple::Simple;
+pub use simple::is_harmless_variable;
 use word::Word;
 
 /// Longest command that is read, in bytes.
@@ -36,6 +38,8 @@ const MAXIMUM_FOLDERS: usize = 8;
 pub struct Shell {
     /// Files that it reads and writes.
     pub touches: Vec<Touch>,
+    /// What it reads, in any way that it may be spelled.
+    pub mentions: Vec<Mention>,
     /// Why it is unclassified; empty when it is not.
     pub unclassified: Vec<String>,
     /// Folders in which git runs. It takes its configuration, and programs to run, from any folder that looks like a repository,
@@ -47,11 +51,32 @@ impl Shell {
     /// A command of which nothing can be told.
     pub(super) fn unclassified(reason: &str) -> Self {
         Self {
-            touches: Vec::new(),
             unclassified: vec![reason.to_owned()],
-            git_folders: Vec::new(),
+            ..Self::default()
         }
     }
+
+    /// How many paths it names.
+    pub(super) fn count(&self) -> usize {
+        self.touches.len() + self.mentions.len()
+    }
+
+    /// What it does together with another command.
+    pub(super) fn join(&mut self, other: Self) {
+        self.touches.extend(other.touches);
+        self.mentions.extend(other.mentions);
+        self.unclassified.extend(other.unclassified);
+        self.git_folders.extend(other.git_folders);
+    }
+}
+
+/// The name of a program that is given by its name alone or by its place in a folder of the system.
+pub(super) fn system_program(program: &str) -> Option<&str> {
+    let name = programs::SYSTEM
+        .iter()
+        .find_map(|folder| program.strip_prefix(folder))
+        .unwrap_or(program);
+    (!name.contains('/')).then_some(name)
 }
 
 /// Classifies a command text that starts in each of `starts` (in the client's folder when there are none).
@@ -87,28 +112,43 @@ pub fn commands(text: &str) -> Option<Commands> {
     (text.len() <= MAXIMUM_COMMAND && found.collect(text, DEPTH)).then_some(found)
 }
 
+/// The same of a program with its arguments, which no shell reads.
+pub(super) fn commands_of_words(words: Vec<String>) -> Option<Commands> {
+    let mut found = Commands::default();
+    let simple = Simple::of_words(words.into_iter().map(Word::literal).collect());
+    found.take(&simple, DEPTH).then_some(found)
+}
+
 impl Commands {
+    /// The same commands behind these.
+    pub fn join(&mut self, other: Self) {
+        self.commands.extend(other.commands);
+        self.redirects |= other.redirects;
+    }
+
     fn collect(&mut self, text: &str, depth: usize) -> bool {
         let Ok(read) = Reader::read(text, depth) else {
             return false;
         };
-        read.iter().all(|simple| {
-            let to_file = |redirect: &simple::Redirect| matches!(redirect, simple::Redirect::To(_));
-            self.redirects |= simple.redirects.iter().any(to_file);
-            let Some(words) = simple.texts() else {
-                return false;
-            };
-            let nested = match words.as_slice() {
-                ["eval", text @ ..] => Some(text.join(" ")),
-                _ => text_for_a_shell(&words).map(str::to_owned),
-            };
-            self.commands
-                .push(words.into_iter().map(str::to_owned).collect());
-            match nested {
-                Some(nested) => depth > 0 && self.collect(&nested, depth - 1),
-                None => true,
-            }
-        })
+        read.iter().all(|simple| self.take(simple, depth))
+    }
+
+    fn take(&mut self, simple: &Simple, depth: usize) -> bool {
+        let to_file = |redirect: &simple::Redirect| matches!(redirect, simple::Redirect::To(_));
+        self.redirects |= simple.redirects.iter().any(to_file);
+        let Some(words) = simple.texts() else {
+            return false;
+        };
+        let nested = match words.as_slice() {
+            ["eval", text @ ..] => Some(text.join(" ")),
+            _ => text_for_a_shell(&words).map(str::to_owned),
+        };
+        self.commands
+            .push(words.into_iter().map(str::to_owned).collect());
+        match nested {
+            Some(nested) => depth > 0 && self.collect(&nested, depth - 1),
+            None => true,
+        }
     }
 }
 
@@ -172,9 +212,37 @@ impl<'a> Findings<'a> {
         self.touch(path, Access::Write);
     }
 
+    /// Records a folder or file that is removed or moved with what lies below it.
+    fn moves(&mut self, path: &str) {
+        let before = self.shell.touches.len();
+        self.touch(path, Access::Write);
+        for touch in self.shell.touches.iter_mut().skip(before) {
+            touch.whole = true;
+        }
+    }
+
     /// Records a file that is read.
     fn reads(&mut self, path: &str) {
         self.touch(path, Access::Read);
+    }
+
+    /// Records a text that may be read as a path or a pattern.
+    fn mentions(&mut self, text: &str, search: bool, pattern: bool) {
+        if self.is_full() {
+            return;
+        }
+        for text in self.places(text) {
+            self.shell.mentions.push(Mention {
+                text,
+                search,
+                pattern,
+            });
+        }
+    }
+
+    /// Whether it names more than one call may, so that nothing more has to be kept.
+    fn is_full(&self) -> bool {
+        self.shell.count() > MAXIMUM_PATHS
     }
 
     /// Records a file that is written, whose name counts from the worktree's top as well.
@@ -211,6 +279,9 @@ impl<'a> Findings<'a> {
         if access == Access::Write && DEVICES.contains(&given) {
             return;
         }
+        if self.is_full() {
+            return;
+        }
         for path in self.places(given) {
             let plain = plain(&path);
             // Break it: leave this out; `tool_gate::shell::a_link_made_by_the_same_command_is_not_trusted` fails.
@@ -232,6 +303,7 @@ impl<'a> Findings<'a> {
                 path,
                 from_top: false,
                 access,
+                whole: false,
             });
         }
     }

@@ -36,9 +36,9 @@ pub(super) fn look(
         }
         "type" | "exec" if name == "type" || arguments.is_empty() => return true,
         "command" | "builtin" | "exec" => Some(arguments),
-        "nice" => behind(arguments, &["-n"], 0),
-        "timeout" => behind(arguments, &["-k", "-s"], 1),
-        "stdbuf" => behind(arguments, &["-o", "-i", "-e"], 0),
+        "nice" => behind(arguments, &NICE, 0),
+        "timeout" => behind(arguments, &TIMEOUT, 1),
+        "stdbuf" => behind(arguments, &STDBUF, 0),
         _ => return false,
     };
     match inner {
@@ -68,18 +68,87 @@ fn run(findings: &mut Findings<'_>, command: &Simple, words: Vec<Word>, depth: u
     findings.simple(&inner, depth + 1);
 }
 
-/// The words behind options; those of `valued` take the next word, and `before` operands come first.
-fn behind<'w>(arguments: &'w [Word], valued: &[&str], before: usize) -> Option<&'w [Word]> {
+/// The options of a program that runs another one: letters, those of them that take a value, and long options, which are known
+/// only with their value in the same word.
+struct Options {
+    letters: &'static str,
+    valued: &'static str,
+    longs: &'static [&'static str],
+}
+
+const NICE: Options = Options {
+    letters: "n",
+    valued: "n",
+    longs: &["--adjustment="],
+};
+const TIMEOUT: Options = Options {
+    letters: "ksv",
+    valued: "ks",
+    longs: &[
+        "--foreground",
+        "--preserve-status",
+        "--verbose",
+        "--kill-after=",
+        "--signal=",
+    ],
+};
+const STDBUF: Options = Options {
+    letters: "oie",
+    valued: "oie",
+    longs: &["--output=", "--input=", "--error="],
+};
+const XARGS: Options = Options {
+    letters: "0rtxnPILdsa",
+    valued: "nPILdsa",
+    longs: &[
+        "--null",
+        "--no-run-if-empty",
+        "--verbose",
+        "--max-args=",
+        "--max-procs=",
+        "--max-lines=",
+        "--replace=",
+        "--delimiter=",
+        "--arg-file=",
+    ],
+};
+
+impl Options {
+    /// How many words an option takes, itself among them; `None` when it is not known.
+    fn takes(&self, text: &str) -> Option<usize> {
+        if text.starts_with("--") {
+            let known = self
+                .longs
+                .iter()
+                .any(|long| text == *long || long.ends_with('=') && text.starts_with(long));
+            return known.then_some(1);
+        }
+        let bundle = text.strip_prefix('-')?;
+        for (place, letter) in bundle.char_indices() {
+            if self.valued.contains(letter) {
+                let inside = bundle.len() > place + letter.len_utf8();
+                return Some(if inside { 1 } else { 2 });
+            }
+            // `nice -5` is a number.
+            if !self.letters.contains(letter) && !letter.is_ascii_digit() {
+                return None;
+            }
+        }
+        (!bundle.is_empty()).then_some(1)
+    }
+}
+
+/// The words behind options; `before` operands come first.
+fn behind<'w>(arguments: &'w [Word], options: &Options, before: usize) -> Option<&'w [Word]> {
     let mut rest = arguments;
     while let Some((first, behind)) = rest.split_first() {
         let text = first.text()?;
-        if valued.contains(&text) {
-            rest = behind.get(1..)?;
-        } else if text == "--" {
+        if text == "--" {
             rest = behind;
             break;
         } else if text.starts_with('-') {
-            rest = behind;
+            // Break it: skip options that are not known; `tool_gate::shell_differences` fails.
+            rest = rest.get(options.takes(text)?..)?;
         } else {
             break;
         }
@@ -168,11 +237,13 @@ fn evaluated(findings: &mut Findings<'_>, arguments: &[Word], depth: usize) {
 
 /// xargs gives a command words that nobody knows before.
 fn xargs(findings: &mut Findings<'_>, command: &Simple, arguments: &[Word], depth: usize) {
-    const VALUED: [&str; 7] = ["-n", "-P", "-I", "-L", "-d", "-s", "-a"];
-    let Some(words) = behind(arguments, &VALUED, 0) else {
-        findings.refuse("what xargs runs is computed");
+    let Some(words) = behind(arguments, &XARGS, 0) else {
+        findings.refuse("what xargs runs is computed, or it has an option that is not known");
         return;
     };
+    // A file with arguments is read.
+    let own = arguments.len() - words.len();
+    super::programs::read_operands(findings, "xargs", arguments.get(..own).unwrap_or_default());
     if words.is_empty() {
         return;
     }
@@ -185,11 +256,12 @@ fn xargs(findings: &mut Findings<'_>, command: &Simple, arguments: &[Word], dept
             word
         })
         .collect();
-    if arguments.iter().any(|word| {
-        word.text.starts_with("-I")
-            || word.text.starts_with("--replace")
-            || word.text.starts_with("-i")
-    }) {
+    let replaces = |word: &Word| {
+        let text = word.text.as_str();
+        text.starts_with("--replace")
+            || text.starts_with('-') && !text.starts_with("--") && text.contains('I')
+    };
+    if arguments.iter().take(own).any(replaces) {
         for word in words.iter_mut().skip(1) {
             word.fixed = false;
             word.begins = false;

@@ -5,7 +5,7 @@ use super::word::Word;
 use super::{Findings, copying, git, nested, sed, writing};
 
 /// Folders in which a program named with its path is the one of that name.
-const SYSTEM: [&str; 6] = [
+pub(super) const SYSTEM: [&str; 6] = [
     "/bin/",
     "/sbin/",
     "/usr/bin/",
@@ -16,8 +16,8 @@ const SYSTEM: [&str; 6] = [
 
 /// Programs without an option that writes a file or runs a program: whatever their arguments turn out to be, they read.
 #[rustfmt::skip]
-const READERS: [&str; 57] = [
-    ":", "arch", "b2sum", "base32", "base64", "basename", "break", "cat", "cksum", "cmp", "comm", "continue", "cut", "df",
+const READERS: [&str; 54] = [
+    ":", "b2sum", "basename", "break", "cat", "cksum", "cmp", "comm", "continue", "cut", "df",
     "dirname", "du", "echo", "egrep", "exit", "expand", "factor", "false", "fgrep", "fmt", "fold", "free", "getconf", "grep",
     "groups", "head", "id", "join", "locale", "ls", "md5sum", "nl", "nproc", "od", "paste", "printenv", "pwd", "readlink",
     "realpath", "return", "rev", "seq", "sha1sum", "sha256sum", "sha512sum", "sleep", "stat", "tac", "tail", "tr", "true",
@@ -26,7 +26,9 @@ const READERS: [&str; 57] = [
 
 /// Programs that read unless one of these options says otherwise, with the letters and the long names that do.
 #[rustfmt::skip]
-const CAREFUL: [(&str, &str, &[&str]); 12] = [
+const CAREFUL: [(&str, &str, &[&str]); 14] = [
+    ("base32", "o", &["--output"]),
+    ("base64", "o", &["--output"]),
     ("date", "s", &["--set"]),
     ("diff", "", &[]),
     ("file", "C", &["--compile"]),
@@ -84,7 +86,7 @@ pub(super) fn look(findings: &mut Findings<'_>, command: &Simple, depth: usize) 
         return;
     }
     if READERS.contains(&name) {
-        read_operands(findings, arguments);
+        read_operands(findings, name, arguments);
         return;
     }
     if let Some((_, letters, longs)) = CAREFUL.iter().find(|(found, _, _)| *found == name) {
@@ -141,7 +143,7 @@ fn builtin(findings: &mut Findings<'_>, command: &Simple, name: &str, arguments:
                     findings.refuse(format!("find has {text}, which may write or run something"));
                 }
             }
-            read_operands(findings, arguments);
+            read_operands(findings, name, arguments);
         }
         ("uniq", Some(texts)) => {
             let ended = texts.iter().position(|text| *text == "--");
@@ -169,7 +171,7 @@ fn builtin(findings: &mut Findings<'_>, command: &Simple, name: &str, arguments:
         }
         ("read", Some(texts)) => {
             let plain = |text: &&str| {
-                matches!(*text, "-r") || text.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+                matches!(*text, "-r") || super::simple::is_harmless_loop_variable(text)
             };
             if !texts.iter().all(plain) {
                 findings
@@ -217,15 +219,33 @@ fn tested(findings: &mut Findings<'_>, name: &str, arguments: &[Word]) {
         .filter_map(Word::text)
         .any(|text| text.contains(['$', '`']));
     let is = |word: &Word, known: &[&str]| word.text().is_some_and(|text| known.contains(&text));
+    // zsh calculates with both sides of a comparison of numbers, and runs what stands in a subscript.
+    let counts = |word: &Word| {
+        word.text
+            .chars()
+            .all(|found| found.is_ascii_digit() || matches!(found, '+' | '-' | ' '))
+    };
+    let calculates = match arguments {
+        [left, operator, right] => {
+            is_number_comparison(operator) && !(counts(left) && counts(right))
+        }
+        _ => false,
+    };
     let plain = match arguments {
         [] | [_] => true,
         [operator, _] => is(operator, &UNARY),
         [_, operator, _] => is(operator, &BINARY),
         _ => false,
     };
-    if !plain || computes {
+    if !plain || computes || calculates {
         findings.refuse("it tests more than a file or two values");
     }
+}
+
+fn is_number_comparison(operator: &Word) -> bool {
+    operator
+        .text()
+        .is_some_and(|text| matches!(text, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge"))
 }
 
 /// A program that reads unless an option is there. Every word must stand there, since a computed one may be such an option.
@@ -271,14 +291,95 @@ fn careful(
     if name == "xxd" && arguments.len() > 1 {
         findings.refuse("xxd may write its second file");
     }
-    read_operands(findings, arguments);
+    read_operands(findings, name, arguments);
 }
 
 /// Files that a reader reads: they count for the gate's own state.
-pub(super) fn read_operands(findings: &mut Findings<'_>, arguments: &[Word]) {
-    for text in arguments.iter().filter_map(Word::text) {
-        if !text.starts_with('-') && !text.is_empty() {
+pub(super) fn read_operands(findings: &mut Findings<'_>, name: &str, arguments: &[Word]) {
+    let search = searches(name, arguments);
+    // What is looked for, and not where.
+    let mut is_content = matches!(name, "grep" | "egrep" | "fgrep" | "rg");
+    let mut is_behind = false;
+    let mut places = 0;
+    for word in arguments {
+        let option = word.begins && word.text.starts_with('-');
+        if option {
+            is_content &= !gives_content(&word.text);
+            is_behind = name == "find" && word.text.len() > 2;
+            read_word(findings, word, false);
+            continue;
+        }
+        let is_place = !is_content && !is_behind;
+        places += usize::from(is_place);
+        read_word(findings, word, search && is_place);
+        is_content = false;
+    }
+    if search && places == 0 {
+        findings.mentions(".", true, false);
+    }
+}
+
+/// Options of grep and rg that say what is looked for, so that no operand does.
+fn gives_content(option: &str) -> bool {
+    matches!(option, "-e" | "-f" | "--files")
+        || option.starts_with("--regexp")
+        || option.starts_with("--file=")
+}
+
+/// Whether a program looks through folders.
+fn searches(name: &str, arguments: &[Word]) -> bool {
+    let has = |letters: &[char], long: &str| {
+        arguments.iter().any(|word| {
+            let text = word.text.as_str();
+            text.starts_with('-') && !text.starts_with("--") && text.contains(letters)
+                || text.starts_with("--") && text.contains(long)
+        })
+    };
+    match name {
+        "find" | "rg" | "tree" | "du" => true,
+        "grep" | "egrep" | "fgrep" => has(&['r', 'R', 'd'], "recursive"),
+        "ls" => has(&['R'], "recursive"),
+        "diff" => has(&['r'], "recursive"),
+        _ => false,
+    }
+}
+
+/// What an option gives in the same word.
+fn option_value(text: &str) -> &str {
+    text.split_once('=')
+        .map_or_else(|| text.get(2..).unwrap_or_default(), |(_, value)| value)
+}
+
+/// One word of a reader: a file, an option that may name one, or a pattern of files.
+pub(super) fn read_word(findings: &mut Findings<'_>, word: &Word, search: bool) {
+    match word.text() {
+        Some(text) if text.starts_with('-') => {
+            let value = option_value(text);
+            if value.contains(['/', '~', '.']) {
+                findings.mentions(value, search, false);
+            }
+        }
+        Some("") => {}
+        Some(text) => {
             findings.reads(text);
+            if search {
+                findings.mentions(text, true, false);
+            }
+        }
+        None => {
+            let pattern = word.pattern.as_str();
+            // A variable alone says nothing.
+            if pattern.contains(['/', '~', '*', '?', '['])
+                || pattern.starts_with("$CARETAKER")
+                || pattern.starts_with("$HOME")
+            {
+                let value = if pattern.starts_with('-') {
+                    option_value(pattern)
+                } else {
+                    pattern
+                };
+                findings.mentions(value, search, true);
+            }
         }
     }
 }

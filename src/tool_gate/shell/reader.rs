@@ -44,6 +44,10 @@ pub(super) struct Reader {
 impl Reader {
     /// Reads a whole text.
     pub(super) fn read(text: &str, depth: usize) -> Result<Vec<Simple>, Unread> {
+        // Shells drop it, or end there.
+        if text.contains('\0') {
+            return Err("it holds a NUL".to_owned());
+        }
         let mut reader = Self {
             text: text.chars().collect(),
             at: 0,
@@ -213,6 +217,10 @@ impl Reader {
         let word = self.word()?;
         let digits = !word.quoted && word.text.chars().all(|found| found.is_ascii_digit());
         if digits && word.fixed && matches!(self.peek(), Some('<' | '>')) {
+            // Break it: leave this out; `tool_gate::shell_differences` fails.
+            if word.text != "0" && self.peek() == Some('<') && self.peek_at(1) == Some('<') {
+                return Err("it has a here-document that is not its standard input".to_owned());
+            }
             // The number of a descriptor.
             return self.redirect(current);
         }
@@ -264,27 +272,28 @@ impl Reader {
     fn for_loop(&mut self) -> Result<(), Unread> {
         self.skip_blanks();
         let name = self.word()?;
-        let plain = |text: &str| {
-            text.chars()
-                .all(|found| found.is_ascii_lowercase() || found == '_')
-        };
         if !name
             .text()
-            .is_some_and(|name| !name.is_empty() && plain(name))
+            .is_some_and(super::simple::is_harmless_loop_variable)
         {
             return Err(
                 "its loop has a variable in capitals, which may change what programs do".to_owned(),
             );
         }
         self.loops += 1;
+        let mut named = Simple::default();
         loop {
             self.skip_blanks();
             match self.peek() {
-                None | Some(';' | '\n') => return Ok(()),
+                None | Some(';' | '\n') => {
+                    self.commands.push(named);
+                    return Ok(());
+                }
                 Some('(' | ')' | '<' | '>' | '&' | '|') => {
                     return Err("its loop is not read".to_owned());
                 }
-                Some(_) => drop(self.word()?),
+                // Files that the loop goes over are read by it.
+                Some(_) => named.redirects.push(Redirect::From(self.word()?)),
             }
         }
     }
@@ -317,6 +326,10 @@ impl Reader {
         let word = self.word()?;
         if word == Word::default() {
             return Err("a redirection has no file".to_owned());
+        }
+        // zsh's `>!` is `>|`.
+        if !word.quoted && word.text.starts_with('!') {
+            return Err("it redirects to a name that one shell takes for an operator".to_owned());
         }
         let descriptor = |text: &str| {
             text == "-"
@@ -361,7 +374,16 @@ impl Reader {
         for pending in std::mem::take(&mut self.pending) {
             let text = self.here_text(&pending)?;
             let expanded = !pending.quoted && text.contains(['$', '`', '\\']);
-            if expanded && (text.contains("$(") || text.contains("${") || text.contains('`')) {
+            // Break it: leave this out; `tool_gate::shell_differences` fails.
+            if !pending.quoted && text.contains("\\\n") {
+                return Err("a here-document breaks a line, which may hide its end".to_owned());
+            }
+            if expanded
+                && (text.contains("$(")
+                    || text.contains("$[")
+                    || text.contains("${")
+                    || text.contains('`'))
+            {
                 return Err("a here-document runs a command".to_owned());
             }
             let place = self

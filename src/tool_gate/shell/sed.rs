@@ -1,7 +1,7 @@
 //! sed: which files it changes, and whether its script is one that only prints and replaces.
 
 use super::Findings;
-use super::programs::read_operands;
+use super::programs::{read_operands, read_word};
 use super::word::Word;
 
 /// Looks at sed; false when it is another program.
@@ -22,6 +22,7 @@ pub(super) fn look(findings: &mut Findings<'_>, name: &str, arguments: &[Word]) 
                 return true;
             }
             computed = true;
+            read_word(findings, word, false);
             continue;
         };
         match text {
@@ -61,7 +62,11 @@ pub(super) fn look(findings: &mut Findings<'_>, name: &str, arguments: &[Word]) 
         }
     }
     match in_place {
-        None => read_operands(findings, &files.into_iter().cloned().collect::<Vec<_>>()),
+        None => read_operands(
+            findings,
+            name,
+            &files.into_iter().cloned().collect::<Vec<_>>(),
+        ),
         Some(suffix) if suffix.contains(['*', '/']) => {
             findings.refuse("sed keeps copies under a computed name");
         }
@@ -125,12 +130,17 @@ fn only_prints_and_replaces(script: &str) -> bool {
 fn delimited(text: &str, delimiter: char) -> Option<(&str, &str)> {
     let mut escaped = false;
     let mut bracket = false;
+    let mut before = ['\0'; 2];
     for (place, character) in text.char_indices() {
+        // One right behind the opening belongs to what is inside.
+        let opens = before[1] == '[' || before == ['[', '^'];
+        before = [before[1], character];
         match character {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
             '\n' => return None,
             '[' => bracket = true,
+            ']' if opens && bracket => {}
             ']' => bracket = false,
             found if found == delimiter => {
                 if bracket {

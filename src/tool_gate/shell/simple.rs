@@ -46,8 +46,31 @@ const HARMLESS: [&str; 14] = [
 ];
 
 /// Whether setting a variable cannot change which program runs or what it does beyond its output.
-pub(super) fn is_harmless_variable(name: &str) -> bool {
+pub fn is_harmless_variable(name: &str) -> bool {
     HARMLESS.contains(&name)
+}
+
+/// Whether a loop or `read` may set a variable: none in capitals, and none of those by which zsh looks for programs and functions.
+pub(super) fn is_harmless_loop_variable(name: &str) -> bool {
+    const SPECIAL: [&str; 12] = [
+        "path",
+        "fpath",
+        "cdpath",
+        "manpath",
+        "mailpath",
+        "argv",
+        "aliases",
+        "commands",
+        "functions",
+        "options",
+        "prompt",
+        "module_path",
+    ];
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|found| found.is_ascii_lowercase() || found == '_')
+        && !SPECIAL.contains(&name)
 }
 
 impl Simple {
@@ -92,11 +115,7 @@ impl Findings<'_> {
                     Some(path) => self.writes(path),
                     None => self.refuse("it redirects to a file whose name is computed"),
                 },
-                Redirect::From(word) => {
-                    if let Some(path) = word.text() {
-                        self.reads(path);
-                    }
-                }
+                Redirect::From(word) => programs::read_word(self, word, false),
                 Redirect::Text(_) => {}
             }
         }

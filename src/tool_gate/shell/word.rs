@@ -9,6 +9,9 @@
 pub(super) struct Word {
     /// Its text without quotes; with parts missing when it is not `fixed`.
     pub(super) text: String,
+    /// The same with patterns, variables and tildes as they are spelled, `$` for everything else that is computed; what is quoted
+    /// of a pattern stands behind a backslash.
+    pub(super) pattern: String,
     /// Whether nothing in it is expanded: no variable, substitution, pattern, brace or tilde.
     pub(super) fixed: bool,
     /// Whether any of it was quoted, so that it is no reserved word.
@@ -24,6 +27,7 @@ impl Word {
     pub(super) fn literal(text: String) -> Self {
         Self {
             begins: !text.is_empty(),
+            pattern: text.clone(),
             text,
             fixed: true,
             quoted: true,

@@ -65,10 +65,23 @@ pub(super) fn look(findings: &mut Findings<'_>, name: &str, arguments: &[Word]) 
     ) else {
         return true;
     };
+    let whole = matches!(name, "rm" | "chmod") && goes_down(arguments);
     for file in parsed.iter().skip(writer.before) {
-        findings.writes(file);
+        if whole {
+            findings.moves(file);
+        } else {
+            findings.writes(file);
+        }
     }
     true
+}
+
+fn goes_down(arguments: &[Word]) -> bool {
+    arguments.iter().any(|word| {
+        let text = word.text.as_str();
+        text == "--recursive"
+            || text.starts_with('-') && !text.starts_with("--") && text.contains(['r', 'R'])
+    })
 }
 
 /// The operands of a program all of whose words are known; `None`, with the reason recorded, when one is not.

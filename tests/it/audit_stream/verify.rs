@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use caretaker::attest::chain::Verdict;
-use caretaker::audit_stream::{AuditStream, Head, StreamReport, files, verify};
+use caretaker::audit_stream::{AuditStream, Head, StreamReport, files, verify, verify_folder};
 use proptest::prelude::*;
 
 use super::{event, written};
@@ -148,4 +148,42 @@ fn garbage_ends_in_a_verdict_and_little_memory() {
         assert_eq!(report.verdict, expected);
         assert!(report.failures.len() <= 100);
     }
+}
+
+fn whole(stream: &AuditStream, folder: &Path) -> StreamReport {
+    verify_folder(folder, stream.key(), None, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn a_folder_is_held_against_its_own_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = written(folder.path(), 20, 1_000);
+    assert_eq!(whole(&stream, folder.path()).verdict, Verdict::Valid);
+    let files = files(folder.path()).unwrap();
+    assert!(files.len() > 2);
+    let last = files.last().unwrap();
+    let text = fs::read_to_string(last).unwrap();
+    // Whole lines of the last file, and the file as a whole.
+    let cut = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
+    fs::write(last, &text[..cut]).unwrap();
+    assert_eq!(whole(&stream, folder.path()).verdict, Verdict::Invalid);
+    fs::remove_file(last).unwrap();
+    assert_eq!(whole(&stream, folder.path()).verdict, Verdict::Invalid);
+    fs::write(last, &text).unwrap();
+    assert_eq!(whole(&stream, folder.path()).verdict, Verdict::Valid);
+    // What is gone from the beginning, and what says where the end is.
+    let first = fs::read(&files[0]).unwrap();
+    fs::remove_file(&files[0]).unwrap();
+    assert_eq!(whole(&stream, folder.path()).verdict, Verdict::CannotVerify);
+    fs::write(&files[0], first).unwrap();
+    fs::remove_file(folder.path().join("head")).unwrap();
+    assert_eq!(whole(&stream, folder.path()).verdict, Verdict::CannotVerify);
+}
+
+#[test]
+fn a_folder_without_its_files_is_not_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = written(folder.path(), 3, 1 << 20);
+    fs::remove_file(only_file(folder.path())).unwrap();
+    assert_eq!(whole(&stream, folder.path()).verdict, Verdict::Invalid);
 }

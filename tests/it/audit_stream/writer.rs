@@ -189,3 +189,56 @@ fn who_waits_for_a_writer_that_does_not_end_is_told_so() {
     stream.write(&event(1)).unwrap();
     assert_eq!(valid(&stream, folder.path()), 2);
 }
+
+fn opened(folder: &Path) -> Result<AuditStream, caretaker::audit_stream::StreamError> {
+    let mut fill = |buffer: &mut [u8]| {
+        buffer.fill(7);
+        Ok(())
+    };
+    let clock = std::sync::Arc::new(caretaker::clock::SystemClock);
+    AuditStream::open(folder, clock, &mut fill)
+}
+
+#[test]
+fn a_lost_key_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(written(folder.path(), 3, 1 << 20));
+    fs::remove_file(folder.path().join("stream.key")).unwrap();
+    let error = opened(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("it is gone"), "{error}");
+    assert!(!folder.path().join("stream.key").exists());
+    // Whatever else was taken away with it, as long as anything is there.
+    fs::remove_file(last(folder.path())).unwrap();
+    opened(folder.path()).unwrap_err();
+    fs::remove_file(folder.path().join("head")).unwrap();
+    opened(folder.path()).unwrap();
+}
+
+#[test]
+fn a_folder_that_others_may_write_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(written(folder.path(), 1, 1 << 20));
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    opened(folder.path()).unwrap_err();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    opened(folder.path()).unwrap();
+    let link = tempfile::tempdir().unwrap().path().join("link");
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+    opened(&link).unwrap_err();
+    fs::remove_dir_all(link.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn a_pipe_in_a_files_place_is_not_waited_for() {
+    for name in ["stream.key", "lock", "head", "00000000000000000000.ndjson"] {
+        let folder = tempfile::tempdir().unwrap();
+        drop(written(folder.path(), 1, 1 << 20));
+        let place = folder.path().join(name);
+        fs::remove_file(&place).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&place).status();
+        assert!(made.unwrap().success());
+        let written = opened(folder.path()).and_then(|stream| stream.write(&event(1)));
+        assert!(written.is_err(), "{name}");
+    }
+}

@@ -101,3 +101,28 @@ fn a_worktree_behind_a_link_is_the_same_worktree() {
     let path = desk.path("alias/.git/config");
     desk.write(path.to_str().unwrap()).blocked();
 }
+
+/// A client may take them away before it opens the file.
+#[test]
+fn blanks_around_a_path_hide_nothing() {
+    let desk = Desk::with(
+        &json!({"v": 1, "task_id": "t", "path_allowlist": ["*"], "producers": []}),
+        &[],
+    );
+    for path in [
+        " /etc/caretaker-none",
+        " ../x",
+        "\t.git/config",
+        " .git/config",
+        ".git /config",
+        "\u{feff}.git/config",
+        "\u{a0}/etc/x",
+        "src/a ",
+        "src/a\n",
+        "FILE:///etc/x",
+        "/proc/self/cwd/src/a",
+    ] {
+        desk.write(path).blocked();
+    }
+    desk.write("src/a b").allowed();
+}

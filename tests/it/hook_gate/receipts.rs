@@ -103,9 +103,6 @@ fn what_a_dead_process_left_is_picked_up() {
         .map(|gate| gate["seq"].clone())
         .collect();
     assert_eq!(numbers, [0, 1, 2, 3].map(|number| json!(number)));
-    std::fs::remove_file(desk.session_folder().join("head.json")).unwrap();
-    desk.write("src/d").allowed();
-    assert_eq!(desk.receipts().len(), 5);
 }
 
 #[test]
@@ -114,4 +111,20 @@ fn a_key_that_others_can_write_is_not_used() {
     let key = desk.home().join("hook-gate/receipt.key");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o666)).unwrap();
     desk.write("src/a").blocked();
+}
+
+#[test]
+fn a_head_that_is_gone_is_not_made_again() {
+    let desk = Desk::new();
+    desk.write("src/a").allowed();
+    std::fs::remove_file(desk.session_folder().join("head.json")).unwrap();
+    let reason = desk.write("src/a").blocked();
+    assert!(
+        reason.contains("it is gone, and with it how far the receipts go"),
+        "{reason}"
+    );
+    // With the receipts away as well nothing shows that there were any, but for the registration.
+    std::fs::remove_file(desk.session_folder().join("receipts.jsonl")).unwrap();
+    desk.write("src/a").blocked();
+    assert!(!desk.session_folder().join("head.json").exists());
 }

@@ -301,3 +301,22 @@ async fn another_user_is_not_answered() {
         "{ran:?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_that_others_may_reach_is_not_asked() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let desk = Desk::new();
+    let running = plain(&desk);
+    let link = desk.path("link.sock");
+    std::os::unix::fs::symlink(&running.socket, &link).unwrap();
+    let reason = asked(&desk, &link, "PreToolUse", write("src/a"))
+        .await
+        .blocked();
+    assert!(reason.contains("no socket, or a link"), "{reason}");
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(&running.socket, open).unwrap();
+    let reason = asked(&desk, &running.socket, "PreToolUse", write("src/a"))
+        .await
+        .blocked();
+    assert!(reason.contains("others may write it"), "{reason}");
+}

@@ -274,6 +274,17 @@ on_both! {
         }
         // Now it is always allowed, and nobody is asked.
         assert!(matches!(waiting.ask(&question).await.unwrap(), Answer::Always(_)));
+        // Elsewhere somebody is asked.
+        let elsewhere = Question { folder: "/other", ..question };
+        let asked = async {
+            while answering.pending().await.unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            answer = waiting.ask(&elsewhere) => panic!("{answer:?}"),
+            () = asked => {}
+        }
         let events = events.events.lock().unwrap();
         let told: Vec<_> = events.iter().map(|event| (event.event, event.fields["actor"].as_str().unwrap())).collect();
         assert_eq!(told, [

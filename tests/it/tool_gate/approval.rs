@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use caretaker::tool_gate::always_allow::Pattern;
 use caretaker::tool_gate::approval::{AskingSettings, Settled, Step, settle};
 use caretaker::tool_gate::classifier::{Classified, Looked, classify};
 use caretaker::tool_gate::decider::{AuthMethod, Decider, DeciderKind};
@@ -321,4 +322,14 @@ fn the_system_namespace_is_reserved_both_ways() {
     let person = Decider::person("ada", AuthMethod::Loopback, Some("s")).unwrap();
     let again: Decider = serde_json::from_str(&serde_json::to_string(&person).unwrap()).unwrap();
     assert_eq!(again, person);
+}
+
+#[test]
+fn a_pattern_stands_for_its_folder_alone() {
+    let arguments = serde_json::json!({"command": "make"});
+    let pattern = |folder: &str| Pattern::of("Bash", &arguments).within(folder);
+    assert_eq!(pattern("/a\n/a/src"), pattern("/a\n/a/src"));
+    for other in ["/b\n/a/src", "/a\n/a", "", "/a\n/a/src/"] {
+        assert_ne!(pattern("/a\n/a/src"), pattern(other), "{other:?}");
+    }
 }

@@ -157,3 +157,42 @@ fn git_apply_and_patch_are_known_when_the_patch_stands_in_the_command() {
     );
     assert_denied(&decided(&bash(&command), &USUAL, &tree), GateStage::Shell);
 }
+
+#[test]
+fn a_line_that_is_two_for_others_is_refused() {
+    for line in [
+        "+a\u{2028}*** Delete File: secrets/x",
+        "+a\r*** Delete File: secrets/x",
+        " a\u{85}*** Update File: secrets/x",
+        "+a\u{c} *** Add File: secrets/x",
+        "+a\u{1c}\u{feff}*** Move to: secrets/x",
+        "\u{feff}*** Add File: secrets/x",
+        "*** Add File:secrets/x",
+        "*** Update file: secrets/x",
+        "***  Update File: secrets/x",
+        "diff --git a/secrets/x b/secrets/x",
+        "plain words",
+        "*** Begin Patch",
+        "*** End Patch\n*** Begin Patch",
+    ] {
+        let text = format!("*** Begin Patch\n*** Update File: src/a\n@@\n{line}\n*** End Patch\n");
+        let found = envelope_files(&text);
+        let names_it = found
+            .as_ref()
+            .is_ok_and(|files| files.iter().any(|file| file == "secrets/x"));
+        assert!(found.is_err() || names_it, "{line:?}: {found:?}");
+    }
+    let crlf = "*** Begin Patch\r\n*** Update File: src/a\r\n@@\r\n-a\r\n+b\r\n*** Move to: src/b \r\n*** End Patch\r\n";
+    assert_eq!(envelope_files(crlf).unwrap(), ["src/a", "src/b"]);
+}
+
+/// patch ends the name there, git does not.
+#[test]
+fn a_name_with_a_blank_is_refused() {
+    for name in ["b/docs/a.sh x.md", "b/src/a \u{a0}", "\"b/src/a\""] {
+        let text = format!("--- a/src/a\n+++ {name}\n@@ -1 +1 @@\n-a\n+b\n");
+        assert!(diff_files(&text, 1).is_err(), "{name}");
+    }
+    let times = "--- a/src/a\t2026-01-01 00:00:00\n+++ b/src/a\t2026-01-01 00:00:00 +0000\n@@ -1 +1 @@\n-a\n+b\n";
+    assert_eq!(diff_files(times, 1).unwrap(), ["src/a", "src/a"]);
+}

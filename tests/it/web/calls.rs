@@ -45,6 +45,7 @@ impl World {
             hash: Sha256Digest::of(TOKEN.as_bytes()),
         };
         let mut state = scene.state();
+        state.public_url = Some("https://caretaker.example".into());
         state.tool_calls = Some(ToolCalls {
             approvals,
             tokens: if tokens { vec![token] } else { Vec::new() }.into(),
@@ -250,6 +251,12 @@ async fn a_name_that_leads_here_is_not_this_machine() {
     for headers in [
         vec![("host", "evil.example:8080")],
         vec![("host", "127.0.0.1.evil.example")],
+        // By the public name others come, too.
+        vec![("host", "caretaker.example")],
+        vec![
+            ("host", "caretaker.example"),
+            ("origin", "https://caretaker.example"),
+        ],
         vec![("host", "localhost.evil.example:80")],
         vec![],
         vec![
@@ -364,6 +371,7 @@ async fn the_page_releases_an_agent_that_waits() {
     );
     let arguments = json!({"file_path": "src/a.rs"});
     let question = Question {
+        folder: "/work",
         session: "s-9",
         task: "inc-1",
         role: "worker",
