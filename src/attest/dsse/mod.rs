@@ -373,7 +373,7 @@ fn verify_threshold<'a>(
     }
     let mut signers: Vec<&PublicKey> = Vec::new();
     // Break it: leave the comparison out; a document of another type then counts
-    // (`attest::envelopes::an_envelope_of_another_type_does_not_verify`).
+    // (`attest::envelopes::a_document_that_was_signed_as_another_type_does_not_count`).
     if found_type == payload_type {
         for signature in signatures.take(MAX_SIGNATURES) {
             let signer = keys

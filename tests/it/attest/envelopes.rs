@@ -1,9 +1,9 @@
 //! Envelopes: one serialisation, exactly one signature, and only verified bytes come out.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-use caretaker::attest::dsse::{IN_TOTO, MAX_ENVELOPE, pae};
-use caretaker::attest::{Envelope, EnvelopeError, ForeignEnvelope, Role, SignedDocument};
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
+use caretaker::attest::dsse::{IN_TOTO, MAX_ENVELOPE, TRUST_ROOT, pae};
+use caretaker::attest::{Envelope, EnvelopeError, ForeignEnvelope, KeyId, Role, SignedDocument};
 use proptest::prelude::*;
 
 use super::ledger::{forge, key, seed};
@@ -131,6 +131,58 @@ fn a_repeated_signature_or_a_key_listed_twice_counts_once() {
 }
 
 #[test]
+fn a_document_that_was_signed_as_another_type_does_not_count() {
+    let role = Role::Policy;
+    let signed = forge(TRUST_ROOT, b"payload", &seed(role));
+    let public = key(role).public();
+    let envelope = Envelope::parse(&signed).unwrap();
+    // The signature is good, for what was signed.
+    assert!(envelope.verify(TRUST_ROOT, &public).is_ok());
+    let nobody = Err(EnvelopeError::Unverified {
+        verified: 0,
+        threshold: 1,
+    });
+    // Break it: leave the comparison of types out in `verify_threshold`.
+    assert_eq!(envelope.verify(IN_TOTO, &public), nobody);
+    let foreign = ForeignEnvelope::parse(&signed).unwrap();
+    assert!(
+        foreign
+            .verify(TRUST_ROOT, std::slice::from_ref(&public), 1)
+            .is_ok()
+    );
+    assert_eq!(
+        foreign.verify(IN_TOTO, std::slice::from_ref(&public), 1),
+        nobody
+    );
+    // Nor does it when the type is changed afterwards.
+    let relabelled = String::from_utf8(signed)
+        .unwrap()
+        .replace(TRUST_ROOT, IN_TOTO);
+    let relabelled = Envelope::parse(relabelled.as_bytes()).unwrap();
+    assert_eq!(relabelled.verify(IN_TOTO, &public), nobody);
+}
+
+#[test]
+fn a_key_id_has_one_length() {
+    let id = key(Role::Policy).public().keyid().to_string();
+    let longer = format!("SHA256:{}", STANDARD_NO_PAD.encode([7; 33]));
+    let shorter = format!("SHA256:{}", STANDARD_NO_PAD.encode([7; 31]));
+    assert_eq!(KeyId::parse(&id).unwrap().as_str(), id);
+    assert_eq!(
+        serde_json::to_string(&KeyId::parse(&id).unwrap()).unwrap(),
+        format!("\"{id}\"")
+    );
+    // The last three have unused low bits, padding and a character that is none.
+    let bits = format!("SHA256:{}B", "A".repeat(42));
+    let padded = format!("{id}=");
+    let strange = id.replacen(':', ":-", 1);
+    for other in [longer, shorter, bits, padded, strange, String::new()] {
+        // Break it: ask only for the 50 characters in `KeyId::parse`.
+        assert!(KeyId::parse(&other).is_err(), "{other}");
+    }
+}
+
+#[test]
 fn a_threshold_of_nothing_verifies_nothing() {
     let document = SignedDocument::parse(stored(b"payload").as_bytes()).unwrap();
     let stranger = [key(Role::Approver).public()];
@@ -164,12 +216,12 @@ fn in_a_foreign_envelope_the_key_id_changes_nothing() {
         let foreign = ForeignEnvelope::parse(bytes.replace(&keyid, &hint).as_bytes()).unwrap();
         assert!(
             foreign
-                .verify(IN_TOTO, std::slice::from_ref(&right), 1)
+                .verify(IN_TOTO, std::std::slice::from_ref(&right), 1)
                 .is_ok()
         );
         assert!(
             foreign
-                .verify(IN_TOTO, std::slice::from_ref(&stranger), 1)
+                .verify(IN_TOTO, std::std::slice::from_ref(&stranger), 1)
                 .is_err()
         );
     }
