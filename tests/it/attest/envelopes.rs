@@ -163,6 +163,21 @@ fn a_document_that_was_signed_as_another_type_does_not_count() {
 }
 
 #[test]
+fn a_signature_has_one_length() {
+    let bytes = stored(b"payload");
+    let start = bytes.find("\"sig\":\"").unwrap() + 7;
+    for length in [0, 1, 32, 63, 65, 66, 67, 96, 128] {
+        let other = STANDARD.encode(vec![7; length]);
+        let other = format!("{}{other}\"}}]}}", &bytes[..start]);
+        // Break it: cut what is longer, or fill up what is shorter, in `signature_bytes`.
+        assert!(Envelope::parse(other.as_bytes()).is_err(), "{length}");
+    }
+    let same = STANDARD.encode([7; 64]);
+    let same = format!("{}{same}\"}}]}}", &bytes[..start]);
+    assert!(Envelope::parse(same.as_bytes()).is_ok());
+}
+
+#[test]
 fn a_key_id_has_one_length() {
     let id = key(Role::Policy).public().keyid().to_string();
     let longer = format!("SHA256:{}", STANDARD_NO_PAD.encode([7; 33]));
