@@ -231,12 +231,12 @@ fn in_a_foreign_envelope_the_key_id_changes_nothing() {
         let foreign = ForeignEnvelope::parse(bytes.replace(&keyid, &hint).as_bytes()).unwrap();
         assert!(
             foreign
-                .verify(IN_TOTO, std::std::slice::from_ref(&right), 1)
+                .verify(IN_TOTO, std::slice::from_ref(&right), 1)
                 .is_ok()
         );
         assert!(
             foreign
-                .verify(IN_TOTO, std::std::slice::from_ref(&stranger), 1)
+                .verify(IN_TOTO, std::slice::from_ref(&stranger), 1)
                 .is_err()
         );
     }
@@ -259,10 +259,8 @@ fn a_foreign_envelope_may_use_either_alphabet_and_any_layout_but_no_repeated_mem
         .replace(',', " ,\n ")
         .replacen('{', "{ \"unknown\": [1], ", 1);
     for good in [url_safe, laid_out] {
-        let verified = ForeignEnvelope::parse(good.as_bytes())
-            .unwrap()
-            .verify(IN_TOTO, &right, 1)
-            .unwrap();
+        let foreign = ForeignEnvelope::parse(good.as_bytes()).unwrap();
+        let verified = foreign.verify(IN_TOTO, &right, 1).unwrap();
         assert_eq!(verified.payload(), [0xff, 0xfe, 0xfd, 0xfb]);
     }
     let mixed = bytes.replace(&payload, "_/79+w==");
