@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::change::read_text;
 use crate::clock::Millis;
 
 /// An identifier that does not have the form `<kind>-<26 lower-case letters and digits>`.
@@ -21,44 +22,60 @@ pub type Entropy = [u8; 10];
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
-/// 48 bits of time and 80 bits of entropy as 26 base-32 digits, most significant first.
-fn digits(now: Millis, entropy: Entropy) -> String {
+/// Digits of an identifier.
+const DIGITS: usize = 26;
+
+/// 48 bits of time and 80 bits of entropy as base-32 digits, most significant first.
+fn digits(now: Millis, entropy: Entropy) -> [u8; DIGITS] {
     let mut value = u128::from(u64::try_from(now.0).unwrap_or(0) & 0xffff_ffff_ffff) << 80;
     value |= entropy
         .iter()
         .fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
-    (0..26)
-        .rev()
-        .map(|place| char::from(ALPHABET[(value >> (5 * place) & 31) as usize]))
-        .collect()
+    let mut digits = [0; DIGITS];
+    for (place, digit) in digits.iter_mut().rev().enumerate() {
+        *digit = ALPHABET[(value >> (5 * place) & 31) as usize];
+    }
+    digits
 }
 
 macro_rules! identifiers {
     ($($(#[$doc:meta])* $name:ident = $kind:literal;)*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        // Its characters, without an allocation: a verifier of a log reads and compares millions.
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; concat!($kind, "-").len() + DIGITS]);
 
         impl $name {
+            const PREFIX: &'static str = concat!($kind, "-");
+
             /// Makes a new identifier from the present moment and fresh entropy.
             pub fn new(now: Millis, entropy: Entropy) -> Self {
-                Self(format!(concat!($kind, "-{}"), digits(now, entropy)))
+                Self::of(&digits(now, entropy))
+            }
+
+            fn of(digits: &[u8; DIGITS]) -> Self {
+                let mut text = [0; concat!($kind, "-").len() + DIGITS];
+                let (prefix, rest) = text.split_at_mut(Self::PREFIX.len());
+                prefix.copy_from_slice(Self::PREFIX.as_bytes());
+                rest.copy_from_slice(digits);
+                Self(text)
             }
 
             /// The identifier as text.
             pub fn as_str(&self) -> &str {
-                &self.0
+                // Always ASCII.
+                str::from_utf8(&self.0).unwrap_or_default()
             }
         }
 
         impl std::str::FromStr for $name {
             type Err = IdError;
             fn from_str(text: &str) -> Result<Self, IdError> {
-                let valid = text.strip_prefix(concat!($kind, "-")).is_some_and(|rest| {
-                    rest.len() == 26 && rest.bytes().all(|byte| ALPHABET.contains(&byte))
-                });
-                if valid { Ok(Self(text.to_owned())) } else { Err(IdError { kind: $kind, found: text.chars().take(80).collect() }) }
+                let digits = text.strip_prefix(Self::PREFIX).and_then(|rest| rest.as_bytes().as_array());
+                match digits.filter(|digits| digits.iter().all(|digit| ALPHABET.contains(digit))) {
+                    Some(digits) => Ok(Self::of(digits)),
+                    None => Err(IdError { kind: $kind, found: text.chars().take(80).collect() }),
+                }
             }
         }
 
@@ -71,13 +88,31 @@ macro_rules! identifiers {
 
         impl From<$name> for String {
             fn from(id: $name) -> Self {
-                id.0
+                id.as_str().to_owned()
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                read_text(deserializer)
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.as_str()).finish()
             }
         }
     )*};

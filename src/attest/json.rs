@@ -173,14 +173,23 @@ pub fn typed<T: DeserializeOwned + Serialize>(
 /// What a type writes is strict JSON already, but for integers beyond ±(2⁵³−1): a text with a long run of digits is left to the
 /// strict reading. Types that hold floats, JSON of any shape or themselves are not for this reading.
 pub(super) fn exact<T: DeserializeOwned + Serialize>(text: &str) -> Option<T> {
+    guessed(text).filter(|value| is_written(text, value))
+}
+
+/// The first half of [`exact`]: what a text seems to say. It counts only once [`is_written`] has found the text to be what is written
+/// of it.
+pub(super) fn guessed<T: DeserializeOwned>(text: &str) -> Option<T> {
     // Break it: leave this out (`attest::exact::what_is_read_exactly_is_what_is_read_strictly`).
     if has_long_number(text.as_bytes()) {
         return None;
     }
-    let value: T = serde_json::from_str(text).ok()?;
+    serde_json::from_str(text).ok()
+}
+
+/// Whether a text is, byte for byte, what is written of `value`.
+pub(super) fn is_written<T: Serialize>(text: &str, value: &T) -> bool {
     let mut rest = Rest(text.as_bytes());
-    serde_json::to_writer(&mut rest, &value).ok()?;
-    rest.0.is_empty().then_some(value)
+    serde_json::to_writer(&mut rest, value).is_ok() && rest.0.is_empty()
 }
 
 /// Digits of the shortest number beyond 2⁵³−1.

@@ -49,7 +49,7 @@ pub enum TextError {
 
 /// Free text: at most 500 bytes of UTF-8 in normal form C, without NUL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Text(String);
 
 impl Text {
@@ -129,7 +129,7 @@ impl fmt::Display for Text {
 
 /// A machine word: an id, a version, a repository number. 1 to 200 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Label(String);
 
 impl Label {
@@ -138,15 +138,7 @@ impl Label {
 
     /// Takes `label`, refusing anything but 1 to 200 visible ASCII characters.
     pub fn new(label: &str) -> Result<Self, TextError> {
-        let sound = (1..=Self::MAX_BYTES).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_graphic());
-        if sound {
-            Ok(Self(label.to_owned()))
-        } else {
-            Err(TextError::Label {
-                found: shown(label),
-            })
-        }
+        Self::try_from(label.to_owned())
     }
 
     /// A label that is a constant of the program.
@@ -165,7 +157,15 @@ impl TryFrom<String> for Label {
     type Error = TextError;
 
     fn try_from(label: String) -> Result<Self, TextError> {
-        Self::new(&label)
+        let sound = (1..=Self::MAX_BYTES).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_graphic());
+        if sound {
+            Ok(Self(label))
+        } else {
+            Err(TextError::Label {
+                found: shown(&label),
+            })
+        }
     }
 }
 

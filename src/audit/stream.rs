@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::report::{Failure, Rule};
 use crate::attest::TrustHistory;
-use crate::attest::chain::{GrowingChain, Prepared, Verdict};
+use crate::attest::chain::{GrowingChain, Prepared, Refusal, Step, Verdict};
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
 use crate::id::IncidentId;
@@ -132,6 +132,12 @@ enum Chain {
     Kept(Box<GrowingChain>, Vec<u64>),
     /// Only where its events are: it has rested, or was verified before.
     Known(Vec<u64>),
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self::Kept(Box::default(), Vec::new())
+    }
 }
 
 struct Audit<'a> {
@@ -297,7 +303,15 @@ impl<'a> Audit<'a> {
         }
         self.report.verified += 1;
         match leaf.what {
-            What::Event(prepared) => self.event(place, *prepared),
+            What::Event(step) => {
+                self.report.events += 1;
+                self.event(place, *step);
+            }
+            What::Statement => self.report.events += 1,
+            What::Refused(refusal) => {
+                self.report.events += 1;
+                self.refused(place, &refusal);
+            }
             What::TrustRoot(digest) => self.trust_root(place, digest),
             What::Record(Record::Heartbeat { at }) => self.heartbeat(at.0),
             What::Record(Record::Evidence { .. } | Record::Rules { .. }) => {}
@@ -313,47 +327,43 @@ impl<'a> Audit<'a> {
         }
     }
 
-    fn event(&mut self, place: u64, prepared: Prepared) {
-        self.report.events += 1;
-        let incident = match prepared.attested() {
-            Ok(attested) => {
-                let event = attested.statement().as_event();
-                event.map(|event| event.block().incident.clone())
-            }
-            Err(refusal) => {
-                let (expected, found) = (refusal.expected.clone(), refusal.found.clone());
-                let rule = Rule::Chain(refusal.rule);
-                self.fail(place, refusal.verdict, rule, &expected, &found);
-                return;
-            }
-        };
-        let Some(incident) = incident else {
-            // An organisation's own statement: it stands for itself.
+    /// Not authentic: nothing that it says is looked at.
+    fn refused(&mut self, place: u64, refusal: &Refusal) {
+        let Refusal {
+            verdict,
+            rule,
+            expected,
+            found,
+        } = refusal;
+        self.fail(place, *verdict, Rule::Chain(*rule), expected, found);
+    }
+
+    fn event(&mut self, place: u64, step: Step) {
+        let key = name(step.incident());
+        if let Some(Chain::Known(places)) = self.chains.get(&key) {
+            let places = places.clone();
+            let chain = self.walked(&places).unwrap_or_else(|found| {
+                let expected = "the earlier events of the incident";
+                self.fail(place, Verdict::CannotVerify, Rule::Log, expected, &found);
+                GrowingChain::new()
+            });
+            self.chains
+                .insert(key, Chain::Kept(Box::new(chain), places));
+        }
+        // One look-up: of a quarter of a million chains each is a walk through memory that no cache holds.
+        let chain = self.chains.entry(key).or_default();
+        let Chain::Kept(chain, places) = chain else {
             return;
         };
-        let key = name(&incident);
-        if let Some(Chain::Kept(_, places)) = self.chains.get(&key) {
-            for kept in [&mut self.open, &mut self.ended] {
-                places.last().map(|last| kept.remove(last));
-            }
+        if let Some(last) = places.last() {
+            let kept = if chain.is_closed() {
+                &mut self.ended
+            } else {
+                &mut self.open
+            };
+            kept.remove(last);
         }
-        let (mut chain, mut places) = match self.chains.remove(&key) {
-            None => (Box::default(), Vec::new()),
-            Some(Chain::Kept(chain, places)) => (chain, places),
-            Some(Chain::Known(places)) => match self.walked(&places) {
-                Ok(chain) => (Box::new(chain), places),
-                Err(found) => {
-                    let expected = "the earlier events of the incident";
-                    self.fail(place, Verdict::CannotVerify, Rule::Log, expected, &found);
-                    (Box::default(), places)
-                }
-            },
-        };
-        let (verdict, failures) = chain.take(prepared);
-        for failure in failures {
-            let rule = Rule::Chain(failure.rule);
-            self.fail(place, verdict, rule, &failure.expected, &failure.found);
-        }
+        let refusals = chain.step(step);
         places.push(place);
         let kept = if chain.is_closed() {
             &mut self.ended
@@ -361,7 +371,11 @@ impl<'a> Audit<'a> {
             &mut self.open
         };
         kept.insert(place, key);
-        self.chains.insert(key, Chain::Kept(chain, places));
+        let worst = refusals.iter().map(|refusal| refusal.verdict).max();
+        for mut refusal in refusals {
+            refusal.verdict = worst.unwrap_or(refusal.verdict);
+            self.refused(place, &refusal);
+        }
         self.drop_the_longest_rested();
     }
 

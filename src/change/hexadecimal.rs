@@ -50,7 +50,7 @@ pub(super) fn fill(text: &str, bytes: &mut [u8]) -> bool {
 }
 
 /// Reads a value from its text, wherever the text stands.
-pub(super) fn read<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn read<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: FromStr<Err: fmt::Display>,
     D: Deserializer<'de>,

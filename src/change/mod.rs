@@ -11,6 +11,7 @@ mod path;
 
 pub use digest::{ChangeDigest, Sha256Digest};
 pub use document::{ChangeDocument, ChangeDocumentEntry};
+pub(crate) use hexadecimal::read as read_text;
 pub use oid::{ObjectFormat, Oid, OidError};
 pub use path::{PathError, RepoPath};
 

@@ -5,6 +5,7 @@
 
 mod attested;
 mod report;
+mod step;
 mod story;
 mod walk;
 
@@ -18,6 +19,7 @@ use super::trust_root::TrustHistory;
 use crate::change::Sha256Digest;
 use crate::id::IncidentId;
 
+pub use step::Step;
 pub use walk::Prepared;
 use walk::Walk;
 
@@ -103,6 +105,11 @@ impl GrowingChain {
     pub fn take(&mut self, prepared: Prepared) -> (Verdict, Vec<Failure>) {
         self.walk.take(prepared);
         self.walk.drain()
+    }
+
+    /// Takes the next event, which is authentic, and says what does not hold about it.
+    pub fn step(&mut self, step: Step) -> Vec<Refusal> {
+        self.walk.step(step)
     }
 
     /// Whether it has ended: only escalations and gaps may follow.

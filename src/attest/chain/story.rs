@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::digest::DigestRef;
 use super::super::predicate::{
-    Answer, Approval, AuthorityRef, Base, BoundChange, ChangeRef, Escalation, Execution, Head,
-    MergeMethod, PolicyDecision, Proposal, Target, Verdict,
+    Answer, AuthorityRef, ChangeRef, Head, MergeMethod, Project, Target, Verdict,
 };
 use super::super::role::PredicateType;
-use super::super::statement::Event;
 use super::super::text::shown;
+use super::step::{Answering, Binding, Deciding, Executing, Proposing, Tale};
 use super::{Refusal, Rule};
 use crate::change::Sha256Digest;
 
 /// What the chain said so far.
 #[derive(Default)]
 pub(super) struct Story {
-    proposals: BTreeMap<Sha256Digest, Proposed>,
+    // Boxed, since a map makes room for several at once, and a log has a chain of a few events for each of many incidents.
+    proposals: BTreeMap<Sha256Digest, Box<Proposed>>,
     newest: Option<Sha256Digest>,
     decisions: BTreeMap<Sha256Digest, Decided>,
-    answers: BTreeMap<Sha256Digest, Answered>,
+    answers: BTreeMap<Sha256Digest, Box<Answered>>,
     /// What closes the chain, if something does.
     closed: Option<Closed>,
     /// Events that are there and cannot be verified, so that nobody knows what they say.
@@ -33,10 +33,7 @@ enum Closed {
 }
 
 struct Proposed {
-    target: Target,
-    base: Base,
-    title: Option<DigestRef>,
-    body: Option<DigestRef>,
+    what: Proposing,
     decided: bool,
     /// The last answer about it.
     answer: Option<Sha256Digest>,
@@ -68,23 +65,29 @@ impl Story {
         self.unread.insert(digest);
     }
 
-    /// Takes the next event, whose digest is `digest`, and says what does not fit.
-    pub(super) fn take(&mut self, digest: Sha256Digest, event: &Event) -> Vec<Refusal> {
-        let mut refusals: Vec<Refusal> = self.check_open(event).into_iter().collect();
-        match event {
-            Event::Proposal(proposal) => self.propose(digest, proposal),
-            Event::PolicyDecision(decision) => refusals.extend(self.decide(digest, decision)),
-            Event::Approval(approval) => refusals.extend(self.answer(digest, approval)),
-            Event::Execution(execution) => refusals.extend(self.execute(execution)),
-            Event::Escalation(escalation) => refusals.extend(self.escalate(escalation)),
-            Event::Gap(_) => {}
+    /// Takes the next event, whose digest is `digest` and which names `project`, and says what does not fit.
+    pub(super) fn take(
+        &mut self,
+        digest: Sha256Digest,
+        tale: Tale,
+        project: &Project,
+    ) -> Vec<Refusal> {
+        let mut refusals: Vec<Refusal> = self.check_open(tale.kind()).into_iter().collect();
+        match tale {
+            Tale::Proposal(proposal) => self.propose(digest, proposal),
+            Tale::PolicyDecision(decision) => refusals.extend(self.decide(digest, &decision)),
+            Tale::Approval(approval) => refusals.extend(self.answer(digest, &approval, project)),
+            Tale::Execution(execution) => refusals.extend(self.execute(&execution)),
+            Tale::Escalation { blocks, proposal } => {
+                refusals.extend(self.escalate(blocks, proposal));
+            }
+            Tale::Gap => {}
         }
         refusals
     }
 
     /// Nothing but a gap follows a terminal denial, nothing but an escalation or a gap an execution.
-    fn check_open(&self, event: &Event) -> Option<Refusal> {
-        let kind = event.predicate_type();
+    fn check_open(&self, kind: PredicateType) -> Option<Refusal> {
         let (allowed, expected) = match self.closed? {
             Closed::Denied => (
                 kind == PredicateType::Gap,
@@ -98,29 +101,17 @@ impl Story {
         (!allowed).then(|| Refusal::invalid(Rule::Order, expected, kind.name()))
     }
 
-    fn propose(&mut self, digest: Sha256Digest, proposal: &Proposal) {
-        let Proposal {
-            target,
-            base,
-            title,
-            body,
-            ..
-        } = proposal.clone();
-        self.proposals.insert(
-            digest,
-            Proposed {
-                target,
-                base,
-                title,
-                body,
-                decided: false,
-                answer: None,
-            },
-        );
+    fn propose(&mut self, digest: Sha256Digest, what: Proposing) {
+        let proposed = Proposed {
+            what,
+            decided: false,
+            answer: None,
+        };
+        self.proposals.insert(digest, Box::new(proposed));
         self.newest = Some(digest);
     }
 
-    fn decide(&mut self, digest: Sha256Digest, decision: &PolicyDecision) -> Vec<Refusal> {
+    fn decide(&mut self, digest: Sha256Digest, decision: &Deciding) -> Vec<Refusal> {
         let mut refusals: Vec<Refusal> = self.check_newest(decision.proposal).into_iter().collect();
         if let Some(proposed) = self.proposals.get_mut(&decision.proposal.sha256) {
             // Deny, then allow: the second decision never counts.
@@ -131,8 +122,9 @@ impl Story {
                     "another one",
                 ));
             }
-            if proposed.target != decision.target {
-                let (expected, found) = (described(&proposed.target), described(&decision.target));
+            let target = &proposed.what.target;
+            if *target != decision.target {
+                let (expected, found) = (described(target), described(&decision.target));
                 refusals.push(Refusal::invalid(Rule::Change, expected, found));
             }
         }
@@ -152,7 +144,12 @@ impl Story {
         refusals
     }
 
-    fn answer(&mut self, digest: Sha256Digest, approval: &Approval) -> Vec<Refusal> {
+    fn answer(
+        &mut self,
+        digest: Sha256Digest,
+        approval: &Answering,
+        project: &Project,
+    ) -> Vec<Refusal> {
         let mut refusals: Vec<Refusal> = self.check_newest(approval.proposal).into_iter().collect();
         refusals.extend(self.check_answered_decision(approval));
         if let Some(proposed) = self.proposals.get(&approval.proposal.sha256) {
@@ -164,9 +161,9 @@ impl Story {
                     "another answer",
                 ));
             }
-            refusals.extend(check_binding(proposed, &approval.binding));
+            refusals.extend(check_binding(&proposed.what, &approval.binding));
         }
-        let repository = &approval.event.project.repository_id;
+        let repository = &project.repository_id;
         if *repository != approval.binding.repository_id {
             let found = approval.binding.repository_id.as_str();
             refusals.push(Refusal::invalid(
@@ -175,17 +172,15 @@ impl Story {
                 found,
             ));
         }
-        self.answers.insert(
-            digest,
-            Answered {
-                proposal: approval.proposal.sha256,
-                answer: approval.answer,
-                change: approval.binding.change.sha256,
-                method: approval.binding.merge_method,
-                pull_request: approval.binding.pull_request,
-                void: !refusals.is_empty(),
-            },
-        );
+        let answered = Answered {
+            proposal: approval.proposal.sha256,
+            answer: approval.answer,
+            change: approval.binding.change,
+            method: approval.binding.merge_method,
+            pull_request: approval.binding.pull_request,
+            void: !refusals.is_empty(),
+        };
+        self.answers.insert(digest, Box::new(answered));
         if let Some(proposed) = self.proposals.get_mut(&approval.proposal.sha256) {
             proposed.answer = Some(digest);
         }
@@ -193,7 +188,7 @@ impl Story {
     }
 
     /// An answer is to a decision that asks for one, about the same proposal.
-    fn check_answered_decision(&self, approval: &Approval) -> Option<Refusal> {
+    fn check_answered_decision(&self, approval: &Answering) -> Option<Refusal> {
         let named = approval.decision.sha256;
         let Some(decided) = self.decisions.get(&named) else {
             return Some(self.missing("a policy decision", named));
@@ -216,7 +211,7 @@ impl Story {
         })
     }
 
-    fn execute(&mut self, execution: &Execution) -> Vec<Refusal> {
+    fn execute(&mut self, execution: &Executing) -> Vec<Refusal> {
         let mut refusals = Vec::new();
         if let Some(proposal) = execution.proposal {
             refusals.extend(self.check_known(proposal));
@@ -225,7 +220,7 @@ impl Story {
             }
             let proposed = self.proposals.get(&proposal.sha256);
             let proposed = proposed
-                .and_then(|proposed| proposed.target.change())
+                .and_then(|proposed| proposed.what.target.change())
                 .map(|change| change.sha256);
             let approved = execution.approved_change.map(|change| change.sha256);
             if approved.is_some() && approved != proposed {
@@ -248,7 +243,7 @@ impl Story {
     }
 
     /// No merge of ours without a standing approval of exactly this change.
-    fn check_approval(&self, execution: &Execution, named: Sha256Digest) -> Vec<Refusal> {
+    fn check_approval(&self, execution: &Executing, named: Sha256Digest) -> Vec<Refusal> {
         let Some(answered) = self.answers.get(&named) else {
             return vec![self.missing("an approval", named)];
         };
@@ -271,8 +266,8 @@ impl Story {
                 named.to_string(),
             ));
         }
-        if execution.observed_change.sha256 != answered.change {
-            let found = execution.observed_change.sha256.to_string();
+        if execution.observed_change != answered.change {
+            let found = execution.observed_change.to_string();
             refusals.push(Refusal::invalid(
                 Rule::Change,
                 answered.change.to_string(),
@@ -293,7 +288,7 @@ impl Story {
         refusals
     }
 
-    fn check_free_decision(&self, execution: &Execution, named: Sha256Digest) -> Vec<Refusal> {
+    fn check_free_decision(&self, execution: &Executing, named: Sha256Digest) -> Vec<Refusal> {
         let Some(decided) = self.decisions.get(&named) else {
             return vec![self.missing("a policy decision", named)];
         };
@@ -308,8 +303,8 @@ impl Story {
         refusals
     }
 
-    fn escalate(&mut self, escalation: &Escalation) -> Option<Refusal> {
-        if escalation.blocks {
+    fn escalate(&mut self, blocks: bool, proposal: Option<DigestRef>) -> Option<Refusal> {
+        if blocks {
             self.answers
                 .values_mut()
                 .for_each(|answered| answered.void = true);
@@ -319,9 +314,7 @@ impl Story {
                 .filter(|decided| decided.verdict == Verdict::Free);
             free.for_each(|decided| decided.void = true);
         }
-        escalation
-            .proposal
-            .and_then(|proposal| self.check_known(proposal))
+        proposal.and_then(|proposal| self.check_known(proposal))
     }
 
     /// What is referred to is not there; or it is, and only cannot be verified, which makes nothing else wrong.
@@ -357,7 +350,7 @@ impl Story {
 }
 
 /// An authority counts for its own proposal only, and only while it stands.
-fn check_authority(execution: &Execution, proposal: Sha256Digest, void: bool) -> Vec<Refusal> {
+fn check_authority(execution: &Executing, proposal: Sha256Digest, void: bool) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     let named = execution.proposal.map(|proposal| proposal.sha256);
     if named != Some(proposal) {
@@ -379,7 +372,7 @@ fn check_authority(execution: &Execution, proposal: Sha256Digest, void: bool) ->
 }
 
 /// What was put to the person is what was proposed.
-fn check_binding(proposed: &Proposed, binding: &BoundChange) -> Vec<Refusal> {
+fn check_binding(proposed: &Proposing, binding: &Binding) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     let mut differs = |what: &str, expected: String, found: String| {
         if expected != found {
@@ -394,11 +387,7 @@ fn check_binding(proposed: &Proposed, binding: &BoundChange) -> Vec<Refusal> {
         Target::Commit { change, head } => {
             let Head { commit, tree } = head;
             let ChangeRef { sha256, count, .. } = change;
-            differs(
-                "change",
-                sha256.to_string(),
-                binding.change.sha256.to_string(),
-            );
+            differs("change", sha256.to_string(), binding.change.to_string());
             differs("entries", count.to_string(), binding.count.to_string());
             differs(
                 "head commit",
@@ -411,7 +400,7 @@ fn check_binding(proposed: &Proposed, binding: &BoundChange) -> Vec<Refusal> {
     }
     differs(
         "base",
-        proposed.base.branch.to_string(),
+        proposed.branch.to_string(),
         binding.base_ref.to_string(),
     );
     for (what, expected, found) in [

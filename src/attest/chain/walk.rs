@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use super::super::dsse::Envelope;
 use super::super::keys::KeyId;
-use super::super::predicate::{EventBlock, Project};
+use super::super::predicate::Project;
 use super::super::statement::Event;
 use super::super::text::shown;
 use super::super::trust_root::TrustHistory;
 use super::Expectation;
 use super::attested::{Attested, authenticate_logged};
 use super::report::{ChainReport, EventReport, Failure, Head, Refusal, Rule, Verdict};
+use super::step::{Place, Step};
 use super::story::Story;
 use crate::change::Sha256Digest;
 use crate::id::{EventId, IncidentId};
@@ -67,6 +68,17 @@ impl Prepared {
     /// Why it is not.
     pub const fn attested(&self) -> Result<&Attested, &Refusal> {
         self.attested.as_ref()
+    }
+
+    /// What a chain needs of it; none when it is authentic and no event of a chain.
+    ///
+    /// # Errors
+    /// Why it is not authentic.
+    pub fn into_step(self) -> Result<Option<Step>, Refusal> {
+        let attested = self.attested?;
+        let digest = attested.digest();
+        let event = attested.into_statement().into_event();
+        Ok(event.map(|event| Step::of(digest, event)))
     }
 }
 
@@ -152,9 +164,31 @@ impl<'a> Walk<'a> {
                 found,
             ));
         }
-        let mut refusals = self.check_block(event.block());
-        refusals.extend(self.story.take(digest, event));
+        let refusals = self.fit(Step::of(digest, event.clone()));
         refusals.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Takes the next event of a chain that is verified as it grows, and says what does not fit.
+    pub(super) fn step(&mut self, step: Step) -> Vec<Refusal> {
+        let digest = step.digest;
+        let refusals = self.fit(step);
+        self.before = Before::Digest(digest);
+        self.position += 1;
+        refusals
+    }
+
+    /// What does not fit about an event at this place.
+    fn fit(&mut self, step: Step) -> Vec<Refusal> {
+        let Step {
+            digest,
+            place,
+            tale,
+        } = step;
+        let mut refusals = self.check_place(&place);
+        refusals.extend(self.story.take(digest, tale, &place.project));
+        self.incident.get_or_insert(place.incident);
+        self.project.get_or_insert(place.project);
+        refusals
     }
 
     /// The worst verdict on an event since the last call, and what does not hold. The reports on single events are forgotten, so that a chain of any length costs
@@ -213,8 +247,7 @@ impl<'a> Walk<'a> {
                 kind.name(),
             ));
         };
-        let mut refusals = self.check_block(event.block());
-        refusals.extend(self.story.take(digest, &event));
+        let refusals = self.fit(Step::of(digest, event.clone()));
         if matches!(event, Event::Gap(_)) {
             self.report.gaps.push(self.position);
         }
@@ -222,44 +255,43 @@ impl<'a> Walk<'a> {
         Ok(refusals)
     }
 
-    fn check_block(&mut self, block: &EventBlock) -> Vec<Refusal> {
+    fn check_place(&mut self, place: &Place) -> Vec<Refusal> {
         let mut refusals = Vec::new();
-        if block.seq != self.position {
+        if place.seq != self.position {
             refusals.push(Refusal::invalid(
                 Rule::Seq,
                 self.position.to_string(),
-                block.seq.to_string(),
+                place.seq.to_string(),
             ));
         }
-        refusals.extend(self.check_prev(block));
-        let incident = self.incident.get_or_insert_with(|| block.incident.clone());
-        if *incident != block.incident {
+        refusals.extend(self.check_prev(place.prev));
+        let incident = self.incident.as_ref().unwrap_or(&place.incident);
+        if *incident != place.incident {
             refusals.push(Refusal::invalid(
                 Rule::Incident,
                 incident.as_str(),
-                block.incident.as_str(),
+                place.incident.as_str(),
             ));
         }
-        let project = self.project.get_or_insert_with(|| block.project.clone());
-        if *project != block.project {
+        let project = self.project.as_ref().unwrap_or(&place.project);
+        if *project != place.project {
             refusals.push(Refusal::invalid(
                 Rule::Project,
                 named(project),
-                named(&block.project),
+                named(&place.project),
             ));
         }
-        if !self.ids.insert(block.id.clone()) {
+        if !self.ids.insert(place.id.clone()) {
             refusals.push(Refusal::invalid(
                 Rule::EventId,
                 "an id of its own",
-                block.id.as_str(),
+                place.id.as_str(),
             ));
         }
         refusals
     }
 
-    fn check_prev(&self, block: &EventBlock) -> Option<Refusal> {
-        let found = block.prev.map(|prev| prev.sha256);
+    fn check_prev(&self, found: Option<Sha256Digest>) -> Option<Refusal> {
         let written = |digest: Option<Sha256Digest>| {
             digest.map_or_else(|| "null".to_owned(), |digest| digest.to_string())
         };

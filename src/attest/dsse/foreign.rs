@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::super::json::{self, JsonError};
 use super::super::keys::PublicKey;
 use super::super::text::shown;
-use super::{EnvelopeError, MAX_ENVELOPE, Verified, check_count, verify_threshold};
+use super::{EnvelopeError, MAX_ENVELOPE, Message, Verified, check_count, verify_threshold};
 
 #[derive(Deserialize)]
 struct ForeignWire {
@@ -29,7 +29,7 @@ struct ForeignSignature {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignEnvelope {
     payload_type: String,
-    payload: Vec<u8>,
+    message: Message,
     signatures: Vec<[u8; 64]>,
 }
 
@@ -52,8 +52,8 @@ impl ForeignEnvelope {
             signatures.extend(<[u8; 64]>::try_from(bytes).ok());
         }
         Ok(Self {
+            message: Message::new(&wire.payload_type, &payload),
             payload_type: wire.payload_type,
-            payload,
             signatures,
         })
     }
@@ -69,11 +69,11 @@ impl ForeignEnvelope {
         payload_type: &str,
         keys: &[PublicKey],
         threshold: usize,
-    ) -> Result<Verified, EnvelopeError> {
+    ) -> Result<Verified<'_>, EnvelopeError> {
         let signatures = self.signatures.iter().copied();
         verify_threshold(
             &self.payload_type,
-            &self.payload,
+            &self.message,
             signatures,
             payload_type,
             keys,

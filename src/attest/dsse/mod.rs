@@ -4,7 +4,10 @@
 //! and hands out nothing but the bytes that were verified ([`Verified`]).
 
 mod foreign;
+mod message;
 mod partial;
+
+use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,6 +20,7 @@ use super::text::shown;
 
 use crate::change::Sha256Digest;
 pub use foreign::ForeignEnvelope;
+use message::Message;
 pub use partial::PartlySigned;
 
 /// The payload type of in-toto statements.
@@ -89,15 +93,26 @@ pub enum EnvelopeError {
 
 /// The bytes that are signed: `DSSEv1 LEN(type) type LEN(body) body`, lengths in bytes as decimal numbers.
 pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
-    let head = format!(
-        "DSSEv1 {} {payload_type} {} ",
-        payload_type.len(),
-        payload.len()
-    );
-    let mut bytes = Vec::with_capacity(head.len() + payload.len());
-    bytes.extend_from_slice(head.as_bytes());
+    let mut bytes = pae_head(payload_type, payload.len(), payload.len());
     bytes.extend_from_slice(payload);
     bytes
+}
+
+/// What [`pae`] begins with, before a payload of `length` bytes, with `room` bytes behind it.
+fn pae_head(payload_type: &str, length: usize, room: usize) -> Vec<u8> {
+    let head = format!("DSSEv1 {} {payload_type} {length} ", payload_type.len());
+    let mut bytes = Vec::with_capacity(head.len() + room);
+    bytes.extend_from_slice(head.as_bytes());
+    bytes
+}
+
+/// A payload type as it is kept: that of nearly all documents without a copy.
+fn kept_type(payload_type: &str) -> Cow<'static, str> {
+    if payload_type == IN_TOTO {
+        Cow::Borrowed(IN_TOTO)
+    } else {
+        Cow::Owned(payload_type.to_owned())
+    }
 }
 
 /// A signed document as it is stored: a DSSE envelope, version 1.
@@ -155,8 +170,8 @@ impl Signature {
 /// [`Envelope`]; a trust root is one of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedDocument {
-    payload_type: String,
-    payload: Vec<u8>,
+    payload_type: Cow<'static, str>,
+    message: Message,
     signatures: Vec<Signature>,
 }
 
@@ -173,12 +188,12 @@ impl SignedDocument {
             });
         }
         check_count(keys.len())?;
-        let message = pae(payload_type, payload);
-        let signatures = keys.iter().map(|key| signature(key, &message)).collect();
+        let message = Message::new(payload_type, payload);
+        let signed = keys.iter().map(|key| signature(key, message.as_bytes()));
         Ok(Self {
-            payload_type: payload_type.to_owned(),
-            payload: payload.to_vec(),
-            signatures,
+            payload_type: kept_type(payload_type),
+            signatures: signed.collect(),
+            message,
         })
     }
 
@@ -198,17 +213,16 @@ impl SignedDocument {
         if wire.signatures.len() > MAX_SIGNATURES {
             check_count(wire.signatures.len())?;
         }
-        let payload = STANDARD
-            .decode(&wire.payload)
-            .map_err(|_| EnvelopeError::Base64 { part: "payload" })?;
+        let message = Message::decoded(&wire.payload_type, wire.payload.as_bytes())
+            .ok_or(EnvelopeError::Base64 { part: "payload" })?;
         let signatures = wire
             .signatures
             .iter()
             .map(stored_signature)
             .collect::<Result<_, _>>()?;
         let document = Self {
-            payload_type: wire.payload_type,
-            payload,
+            payload_type: Cow::Owned(wire.payload_type),
+            message,
             signatures,
         };
         // Byte equality here is what makes an envelope have one serialisation only.
@@ -240,12 +254,13 @@ impl SignedDocument {
         if rest != b"}]}" || !payload_type.iter().all(plain) {
             return None;
         }
+        let payload_type = str::from_utf8(payload_type).ok()?;
         Some(Self {
-            payload_type: str::from_utf8(payload_type).ok()?.to_owned(),
-            payload: STANDARD.decode(payload).ok()?,
+            payload_type: kept_type(payload_type),
+            message: Message::decoded(payload_type, payload)?,
             signatures: vec![Signature {
                 keyid: KeyId::parse(str::from_utf8(keyid).ok()?).ok()?,
-                bytes: STANDARD.decode(signature).ok()?.try_into().ok()?,
+                bytes: signature_bytes(signature)?,
             }],
         })
     }
@@ -257,8 +272,8 @@ impl SignedDocument {
             sig: STANDARD.encode(signature.bytes),
         });
         let wire = Wire {
-            payload: STANDARD.encode(&self.payload),
-            payload_type: self.payload_type.clone(),
+            payload: STANDARD.encode(self.message.payload()),
+            payload_type: self.payload_type.clone().into_owned(),
             signatures: signatures.collect(),
         };
         Ok(json::to_bytes(&wire)?)
@@ -271,7 +286,7 @@ impl SignedDocument {
 
     /// The payload before verification: only to learn which keys a self-signed document claims.
     pub(crate) fn unverified_payload(&self) -> &[u8] {
-        &self.payload
+        self.message.payload()
     }
 
     /// The signatures, unverified.
@@ -282,7 +297,7 @@ impl SignedDocument {
     /// SHA-256 of the pre-authentication encoding: what other documents and pins name this one by. Independent of
     /// signatures and of the JSON around the payload.
     pub fn digest(&self) -> Sha256Digest {
-        Sha256Digest::of(&pae(&self.payload_type, &self.payload))
+        Sha256Digest::of(self.message.as_bytes())
     }
 
     /// Hands out the payload if at least `threshold` *distinct* keys of `keys` signed it as `payload_type`.
@@ -291,11 +306,11 @@ impl SignedDocument {
         payload_type: &str,
         keys: &[PublicKey],
         threshold: usize,
-    ) -> Result<Verified, EnvelopeError> {
+    ) -> Result<Verified<'_>, EnvelopeError> {
         let signatures = self.signatures.iter().map(|signature| signature.bytes);
         verify_threshold(
             &self.payload_type,
-            &self.payload,
+            &self.message,
             signatures,
             payload_type,
             keys,
@@ -326,38 +341,44 @@ fn stored_signature(wire: &WireSignature) -> Result<Signature, EnvelopeError> {
     let keyid = KeyId::parse(&wire.keyid).map_err(|_| EnvelopeError::KeyId {
         found: shown(&wire.keyid),
     })?;
-    let bytes = STANDARD
-        .decode(&wire.sig)
-        .ok()
-        .and_then(|bytes| bytes.try_into().ok());
+    let bytes = signature_bytes(wire.sig.as_bytes());
     Ok(Signature {
         keyid,
         bytes: bytes.ok_or(EnvelopeError::Base64 { part: "signature" })?,
     })
 }
 
+/// 64 bytes from canonical, padded base64.
+fn signature_bytes(base64: &[u8]) -> Option<[u8; 64]> {
+    // Longer than a signature, so that a longer one does not fit by being cut.
+    let mut bytes = [0; 66];
+    let length = STANDARD.decode_slice(base64, &mut bytes).ok()?;
+    bytes.get(..length)?.as_array().copied()
+}
+
 /// Counts keys, not signatures: a key that signed twice, or that is listed twice, counts once.
-fn verify_threshold(
+fn verify_threshold<'a>(
     found_type: &str,
-    payload: &[u8],
+    message: &'a Message,
     signatures: impl Iterator<Item = [u8; 64]>,
     payload_type: &str,
     keys: &[PublicKey],
     threshold: usize,
-) -> Result<Verified, EnvelopeError> {
+) -> Result<Verified<'a>, EnvelopeError> {
     if threshold == 0 || threshold > keys.len() {
         return Err(EnvelopeError::Threshold {
             threshold,
             keys: keys.len(),
         });
     }
-    let message = pae(payload_type, payload);
     let mut signers: Vec<&PublicKey> = Vec::new();
-    // A document signed as another type has another encoding, so its signatures cannot verify; saying so early only
-    // saves work.
+    // Break it: leave the comparison out; a document of another type then counts
+    // (`attest::envelopes::a_document_that_was_signed_as_another_type_does_not_count`).
     if found_type == payload_type {
         for signature in signatures.take(MAX_SIGNATURES) {
-            let signer = keys.iter().find(|key| key.verifies(&message, &signature));
+            let signer = keys
+                .iter()
+                .find(|key| key.verifies(message.as_bytes(), &signature));
             signers.extend(signer.filter(|signer| !signers.contains(signer)));
         }
     }
@@ -367,11 +388,10 @@ fn verify_threshold(
             threshold,
         });
     }
-    let keyids = signers.into_iter().map(PublicKey::keyid).collect();
     Ok(Verified {
-        digest: Sha256Digest::of(&message),
-        payload: payload.to_vec(),
-        keyids,
+        digest: Sha256Digest::of(message.as_bytes()),
+        signers: signers.into_iter().cloned().collect(),
+        message,
     })
 }
 
@@ -437,7 +457,11 @@ impl Envelope {
     }
 
     /// Hands out the payload if `key` signed it as `payload_type`.
-    pub fn verify(&self, payload_type: &str, key: &PublicKey) -> Result<Verified, EnvelopeError> {
+    pub fn verify(
+        &self,
+        payload_type: &str,
+        key: &PublicKey,
+    ) -> Result<Verified<'_>, EnvelopeError> {
         self.document
             .verify(payload_type, std::slice::from_ref(key), 1)
     }
@@ -445,16 +469,16 @@ impl Envelope {
 
 /// Payload bytes whose signatures were verified. There is no other way to make one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
-    payload: Vec<u8>,
+pub struct Verified<'a> {
+    message: &'a Message,
     digest: Sha256Digest,
-    keyids: Vec<KeyId>,
+    signers: Vec<PublicKey>,
 }
 
-impl Verified {
+impl Verified<'_> {
     /// The bytes that were signed.
     pub fn payload(&self) -> &[u8] {
-        &self.payload
+        self.message.payload()
     }
 
     /// SHA-256 of the pre-authentication encoding.
@@ -463,7 +487,7 @@ impl Verified {
     }
 
     /// The keys whose signatures verified, computed from the keys themselves, not from the hints.
-    pub fn keyids(&self) -> &[KeyId] {
-        &self.keyids
+    pub fn keyids(&self) -> Vec<KeyId> {
+        self.signers.iter().map(PublicKey::keyid).collect()
     }
 }

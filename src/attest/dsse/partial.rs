@@ -1,7 +1,8 @@
 //! A document that is still being signed, by several people one after the other.
 
 use super::{
-    EnvelopeError, MAX_PAYLOAD, SignedDocument, check_count, pae, signature, verify_threshold,
+    EnvelopeError, MAX_PAYLOAD, Message, SignedDocument, check_count, kept_type, signature,
+    verify_threshold,
 };
 use crate::attest::keys::{KeyId, PublicKey, SecretKey};
 
@@ -18,8 +19,8 @@ impl PartlySigned {
             return Err(EnvelopeError::TooLong { length });
         }
         Ok(Self(SignedDocument {
-            payload_type: payload_type.to_owned(),
-            payload: payload.to_vec(),
+            payload_type: kept_type(payload_type),
+            message: Message::new(payload_type, payload),
             signatures: Vec::new(),
         }))
     }
@@ -35,8 +36,8 @@ impl PartlySigned {
             return Ok(false);
         }
         check_count(self.0.signatures.len() + 1)?;
-        let message = pae(&self.0.payload_type, &self.0.payload);
-        self.0.signatures.push(signature(key, &message));
+        let signature = signature(key, self.0.message.as_bytes());
+        self.0.signatures.push(signature);
         Ok(true)
     }
 
@@ -46,7 +47,7 @@ impl PartlySigned {
         let signatures = document.signatures.iter().map(|signature| signature.bytes);
         verify_threshold(
             &document.payload_type,
-            &document.payload,
+            &document.message,
             signatures,
             &document.payload_type,
             std::slice::from_ref(key),

@@ -133,9 +133,9 @@ pub enum KeyFileError {
     )]
     WrongKey {
         /// The key in the header.
-        expected: KeyId,
+        expected: Box<KeyId>,
         /// The key inside.
-        found: KeyId,
+        found: Box<KeyId>,
     },
     /// The costs are beyond what is accepted.
     #[error(
@@ -359,8 +359,8 @@ impl KeyFile {
             Ok(key)
         } else {
             Err(KeyFileError::WrongKey {
-                expected: header.keyid.clone(),
-                found,
+                expected: Box::new(header.keyid.clone()),
+                found: Box::new(found),
             })
         }
     }

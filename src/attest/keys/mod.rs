@@ -4,11 +4,12 @@ mod derive;
 mod file;
 
 use std::fmt;
+use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, VerifyingKey};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use zeroize::{Zeroize as _, Zeroizing};
@@ -17,6 +18,7 @@ pub use derive::{Argon2Cost, Kdf, hkdf_sha256};
 pub use file::{KeyFile, KeyFileError, KeyHeader, KeyUse};
 
 use super::text::shown;
+use crate::change::read_text;
 
 /// Fills a buffer with random bytes; the caller decides where they come from.
 pub type Fill<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), FillError>;
@@ -52,34 +54,75 @@ pub enum KeyError {
 
 /// An SSH fingerprint, `SHA256:<unpadded base64 of the SHA-256 of the SSH wire form of the public key>`. In an envelope
 /// it is a hint: it never makes a signature count.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct KeyId(String);
+// Its characters, without an allocation: each of the millions of envelopes of a log has one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId([u8; 50]);
 
 impl KeyId {
     const PREFIX: &'static str = "SHA256:";
 
     /// Reads a key id, refusing every other spelling than the one `ssh-keygen -l` prints.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        let digest = text
+        // One byte more than a digest has, so that a longer one does not fit by being cut.
+        let mut digest = [0; 33];
+        let length = text
             .strip_prefix(Self::PREFIX)
-            .and_then(|encoded| STANDARD_NO_PAD.decode(encoded).ok());
-        if digest.is_some_and(|digest| digest.len() == 32) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(KeyError::KeyId { found: shown(text) })
+            .and_then(|encoded| STANDARD_NO_PAD.decode_slice(encoded, &mut digest).ok());
+        match text.as_bytes().as_array() {
+            Some(id) if length == Some(32) => Ok(Self(*id)),
+            _ => Err(KeyError::KeyId { found: shown(text) }),
         }
+    }
+
+    /// The id of the key whose SSH wire form has this SHA-256.
+    fn of(digest: &[u8; 32]) -> Self {
+        let mut id = [0; 50];
+        let (prefix, encoded) = id.split_at_mut(Self::PREFIX.len());
+        prefix.copy_from_slice(Self::PREFIX.as_bytes());
+        // Fails for another length only, which it is not.
+        let _ = STANDARD_NO_PAD.encode_slice(digest, encoded);
+        Self(id)
     }
 
     /// The id as text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        // Always ASCII.
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl FromStr for KeyId {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for KeyId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for KeyId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_text(deserializer)
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_tuple("KeyId")
+            .field(&self.as_str())
+            .finish()
     }
 }
 
 impl fmt::Display for KeyId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(self.as_str())
     }
 }
 
@@ -93,7 +136,7 @@ impl TryFrom<String> for KeyId {
 
 impl From<KeyId> for String {
     fn from(keyid: KeyId) -> Self {
-        keyid.0
+        keyid.as_str().to_owned()
     }
 }
 
@@ -136,11 +179,7 @@ impl PublicKey {
         hash.update(NAME);
         hash.update([0, 0, 0, 32]);
         hash.update(self.as_bytes());
-        KeyId(format!(
-            "{}{}",
-            KeyId::PREFIX,
-            STANDARD_NO_PAD.encode(hash.finalize())
-        ))
+        KeyId::of(&hash.finalize().into())
     }
 
     /// Whether `signature` is this key's over `message`, in the strict sense: canonical scalar, no small-order points.

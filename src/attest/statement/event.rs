@@ -6,6 +6,7 @@ use super::super::predicate::{
 };
 use super::super::role::PredicateType;
 use super::Subject;
+use super::subject::Derived;
 use crate::change::Sha256Digest;
 
 /// A chain event's predicate.
@@ -52,29 +53,33 @@ impl Event {
 
     /// The subjects of its statement.
     pub fn subjects(&self) -> Vec<Subject> {
+        self.derived().into_iter().map(Subject::from).collect()
+    }
+
+    pub(super) fn derived(&self) -> Vec<Derived> {
         match self {
             Self::Proposal(proposal) => target_subjects(&proposal.target),
             Self::PolicyDecision(decision) => {
-                let mut subjects = vec![Subject::sha256("proposal", decision.proposal.sha256)];
+                let mut subjects = vec![Derived::sha256("proposal", decision.proposal.sha256)];
                 subjects.extend(target_subjects(&decision.target));
                 subjects
             }
             Self::Approval(approval) => {
                 let binding = &approval.binding;
                 vec![
-                    Subject::sha256("proposal", approval.proposal.sha256),
-                    Subject::sha256("change", binding.change.sha256),
-                    Subject::commit("head", binding.head_commit, binding.head_tree),
+                    Derived::sha256("proposal", approval.proposal.sha256),
+                    Derived::sha256("change", binding.change.sha256),
+                    Derived::commit("head", binding.head_commit, binding.head_tree),
                 ]
             }
             Self::Execution(execution) => vec![
-                Subject::commit("landed", execution.landed.commit, execution.landed.tree),
-                Subject::sha256("change", execution.observed_change.sha256),
+                Derived::commit("landed", execution.landed.commit, execution.landed.tree),
+                Derived::sha256("change", execution.observed_change.sha256),
             ],
             // About the incident, which has no bytes of its own but its id.
             Self::Escalation(_) | Self::Gap(_) => {
                 let id = self.block().incident.as_str();
-                vec![Subject::sha256("incident", Sha256Digest::of(id.as_bytes()))]
+                vec![Derived::sha256("incident", Sha256Digest::of(id.as_bytes()))]
             }
         }
     }
@@ -92,14 +97,14 @@ impl Event {
     }
 }
 
-fn target_subjects(target: &Target) -> Vec<Subject> {
+fn target_subjects(target: &Target) -> Vec<Derived> {
     match target {
         Target::Commit { change, head } => {
             vec![
-                Subject::sha256("change", change.sha256),
-                Subject::commit("head", head.commit, head.tree),
+                Derived::sha256("change", change.sha256),
+                Derived::commit("head", head.commit, head.tree),
             ]
         }
-        Target::Files(files) => vec![Subject::sha256("files", files.sha256)],
+        Target::Files(files) => vec![Derived::sha256("files", files.sha256)],
     }
 }

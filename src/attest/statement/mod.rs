@@ -13,8 +13,8 @@ pub use evidence::Evidence;
 pub use organisation::OrganisationEvent;
 pub use subject::Subject;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 use super::dsse::MAX_PAYLOAD;
@@ -23,7 +23,7 @@ use super::predicate::{PredicateError, TrustRootRef};
 use super::role::{PredicateType, Role};
 use super::text::{MAX_ITEMS, shown};
 use crate::clock::Millis;
-use subject::listed;
+use subject::{Derived, listed};
 
 /// The `_type` of every statement.
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
@@ -113,19 +113,65 @@ impl Predicate {
 /// A statement that is known to be sound: its predicate does not contradict itself, and its subjects are right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    subjects: Vec<Subject>,
+    /// None where they follow from the predicate.
+    stated: Vec<Subject>,
     predicate: Predicate,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire<P> {
+struct Wire<S, T, P> {
     #[serde(rename = "_type")]
-    statement_type: String,
-    subject: Vec<Subject>,
+    statement_type: T,
+    subject: Vec<S>,
     #[serde(rename = "predicateType")]
-    predicate_type: String,
+    predicate_type: T,
     predicate: P,
+}
+
+/// The statement of an event as it is read when only its predicate matters: everything else of it is written anew and compared.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AroundPredicate<P> {
+    #[serde(rename = "_type")]
+    _statement_type: IgnoredAny,
+    #[serde(rename = "subject")]
+    _subject: IgnoredAny,
+    #[serde(rename = "predicateType")]
+    _predicate_type: IgnoredAny,
+    predicate: P,
+}
+
+/// The statement of an event as it is written.
+struct EventWire<'a>(&'a Event);
+
+impl Serialize for EventWire<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Event::Proposal(predicate) => self.around(predicate, serializer),
+            Event::PolicyDecision(predicate) => self.around(predicate, serializer),
+            Event::Approval(predicate) => self.around(predicate, serializer),
+            Event::Execution(predicate) => self.around(predicate, serializer),
+            Event::Escalation(predicate) => self.around(predicate, serializer),
+            Event::Gap(predicate) => self.around(predicate, serializer),
+        }
+    }
+}
+
+impl EventWire<'_> {
+    fn around<P: Serialize, S: Serializer>(
+        &self,
+        predicate: &P,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let wire: Wire<Derived, &str, &P> = Wire {
+            statement_type: STATEMENT_TYPE,
+            subject: self.0.derived(),
+            predicate_type: self.0.predicate_type().uri(),
+            predicate,
+        };
+        wire.serialize(serializer)
+    }
 }
 
 /// What begins the member that names the kind, in the compact form.
@@ -185,7 +231,7 @@ impl Statement {
     /// The fixed compact bytes that are signed.
     pub fn draft(&self) -> Result<Vec<u8>, StatementError> {
         let bytes = match &self.predicate {
-            Predicate::Event(event) => self.event_bytes(event),
+            Predicate::Event(event) => json::to_bytes(&EventWire(event)),
             Predicate::Evidence(evidence) => self.evidence_bytes(evidence),
             Predicate::Organisation(event) => self.organisation_bytes(event),
         }?;
@@ -210,8 +256,9 @@ impl Statement {
     }
 
     /// What it is about.
-    pub fn subjects(&self) -> &[Subject] {
-        &self.subjects
+    pub fn subjects(&self) -> Vec<Subject> {
+        let derived = self.predicate.subjects();
+        derived.unwrap_or_else(|| self.stated.clone())
     }
 
     /// What it says.
@@ -259,7 +306,9 @@ impl Statement {
             .map_err(|error| StatementError::Predicate { kind, error })?;
         let sound =
             (1..=MAX_ITEMS).contains(&subjects.len()) && subjects.iter().all(Subject::is_sound);
-        let expected = match predicate.subjects() {
+        let derived = predicate.subjects();
+        let follow = derived.is_some();
+        let expected = match derived {
             // Break it: compare with `any` instead of the whole list; `attest::predicates::every_digest_of_every_subject_counts`
             // then fails.
             Some(expected) => (expected != subjects).then(|| listed(&expected)),
@@ -269,24 +318,13 @@ impl Statement {
         };
         match expected {
             None => Ok(Self {
-                subjects,
+                stated: if follow { Vec::new() } else { subjects },
                 predicate,
             }),
             Some(expected) => Err(StatementError::Subjects {
                 expected,
                 found: listed(&subjects),
             }),
-        }
-    }
-
-    fn event_bytes(&self, event: &Event) -> Result<Vec<u8>, JsonError> {
-        match event {
-            Event::Proposal(predicate) => self.wire(predicate),
-            Event::PolicyDecision(predicate) => self.wire(predicate),
-            Event::Approval(predicate) => self.wire(predicate),
-            Event::Execution(predicate) => self.wire(predicate),
-            Event::Escalation(predicate) => self.wire(predicate),
-            Event::Gap(predicate) => self.wire(predicate),
         }
     }
 
@@ -310,9 +348,9 @@ impl Statement {
 
     fn wire<P: Serialize>(&self, predicate: &P) -> Result<Vec<u8>, JsonError> {
         json::to_bytes(&Wire {
-            statement_type: STATEMENT_TYPE.to_owned(),
-            subject: self.subjects.clone(),
-            predicate_type: self.predicate_type().uri().to_owned(),
+            statement_type: STATEMENT_TYPE,
+            subject: self.subjects(),
+            predicate_type: self.predicate_type().uri(),
             predicate,
         })
     }
@@ -327,11 +365,13 @@ enum Source<'a> {
 }
 
 impl Source<'_> {
-    fn wire<P: Serialize + DeserializeOwned>(&self) -> Result<Option<Wire<Box<P>>>, JsonError> {
+    fn wire<P: Serialize + DeserializeOwned>(
+        &self,
+    ) -> Result<Option<Wire<Subject, String, Box<P>>>, JsonError> {
         match self {
             Self::Strict(bytes, document) => json::typed(bytes, document).map(Some),
             Self::Exact(text, kind) => {
-                let wire: Option<Wire<Box<P>>> = json::exact(text);
+                let wire: Option<Wire<Subject, String, Box<P>>> = json::exact(text);
                 // Break it: leave this out (`attest::exact::what_stands_in_a_string_is_not_the_kind`).
                 Ok(wire.filter(|wire| {
                     wire.statement_type == STATEMENT_TYPE && wire.predicate_type == kind.uri()
@@ -363,7 +403,26 @@ impl Source<'_> {
         &self,
         wrap: impl FnOnce(Box<P>) -> Event,
     ) -> Result<Option<Statement>, StatementError> {
-        self.checked(|predicate| Predicate::Event(wrap(predicate)))
+        let Self::Exact(text, _) = self else {
+            return self.checked(|predicate| Predicate::Event(wrap(predicate)));
+        };
+        let Some(read) = json::guessed::<AroundPredicate<Box<P>>>(text) else {
+            return Ok(None);
+        };
+        let event = wrap(read.predicate);
+        // Type, kind and subjects follow from the event, so that comparing the bytes compares them, too.
+        // Break it: leave this out (`attest::exact::what_is_read_exactly_is_what_is_read_strictly`,
+        // `attest::predicates::every_digest_of_every_subject_counts`).
+        if !json::is_written(text, &EventWire(&event)) {
+            return Ok(None);
+        }
+        let kind = event.predicate_type();
+        let checked = event.check();
+        checked.map_err(|error| StatementError::Predicate { kind, error })?;
+        Ok(Some(Statement {
+            stated: Vec::new(),
+            predicate: Predicate::Event(event),
+        }))
     }
 
     fn evidence<P: Serialize + DeserializeOwned>(
@@ -384,7 +443,7 @@ impl Source<'_> {
         &self,
         wrap: impl FnOnce(Box<P>) -> Predicate,
     ) -> Result<Option<Statement>, StatementError> {
-        let wire: Option<Wire<Box<P>>> = self.wire()?;
+        let wire = self.wire()?;
         wire.map(|wire| Statement::checked(wire.subject, wrap(wire.predicate)))
             .transpose()
     }

@@ -22,6 +22,49 @@ pub struct Subject {
     pub digest: BTreeMap<String, String>,
 }
 
+/// A subject that follows from a predicate. Written as a [`Subject`] is, but without maps and strings, of which a log has millions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Derived {
+    name: &'static str,
+    digest: Digests,
+}
+
+/// Members in the order of their names, as in a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+enum Digests {
+    Document {
+        sha256: Sha256Digest,
+    },
+    Commit {
+        #[serde(rename = "gitCommit")]
+        commit: Oid,
+        #[serde(rename = "gitTree")]
+        tree: Oid,
+    },
+}
+
+impl Derived {
+    pub(super) const fn sha256(name: &'static str, sha256: Sha256Digest) -> Self {
+        let digest = Digests::Document { sha256 };
+        Self { name, digest }
+    }
+
+    pub(super) const fn commit(name: &'static str, commit: Oid, tree: Oid) -> Self {
+        let digest = Digests::Commit { commit, tree };
+        Self { name, digest }
+    }
+}
+
+impl From<Derived> for Subject {
+    fn from(Derived { name, digest }: Derived) -> Self {
+        match digest {
+            Digests::Document { sha256 } => Self::sha256(name, sha256),
+            Digests::Commit { commit, tree } => Self::commit(name, commit, tree),
+        }
+    }
+}
+
 impl Subject {
     /// A subject named by SHA-256.
     pub fn sha256(name: &str, digest: Sha256Digest) -> Self {

@@ -129,9 +129,10 @@ impl TrustRoot {
         claimed.check()?;
         let verified = verify_with(&signed, &claimed)?;
         let document = json::parse(verified.payload(), MAX_PAYLOAD)?;
+        let digest = verified.digest();
         Ok(Self {
             document,
-            digest: verified.digest(),
+            digest,
             signed,
         })
     }
@@ -192,10 +193,10 @@ impl TrustRoot {
 }
 
 /// Verifies `signed` with the root keys and the threshold of `document`, which may be another version's.
-fn verify_with(
-    signed: &SignedDocument,
+fn verify_with<'a>(
+    signed: &'a SignedDocument,
     document: &TrustRootDocument,
-) -> Result<Verified, TrustRootError> {
+) -> Result<Verified<'a>, TrustRootError> {
     let keys: Vec<PublicKey> = document
         .root_keys
         .iter()

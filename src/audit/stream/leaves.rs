@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 
 use super::LogFiles;
 use crate::attest::TrustHistory;
-use crate::attest::chain::Prepared;
+use crate::attest::chain::{Prepared, Refusal, Step};
 use crate::change::Sha256Digest;
 use crate::log::{Leaf, LeafError, Record, TILE_WIDTH, TileId, TileKind, TreeHash, read_entries};
 
@@ -16,7 +16,12 @@ pub(super) struct Judged {
 }
 
 pub(super) enum What {
-    Event(Box<Prepared>),
+    /// Only what its chain needs: the rest is dropped where it was made, which costs least.
+    Event(Box<Step>),
+    /// Authentic, and of no chain: it stands for itself.
+    Statement,
+    /// Signed, and not authentic.
+    Refused(Box<Refusal>),
     TrustRoot(Sha256Digest),
     Record(Record),
     Unreadable(LeafError),
@@ -60,7 +65,11 @@ fn judged(files: &dyn LogFiles, trust: &TrustHistory, size: u64, block: u64) -> 
 fn judge(trust: &TrustHistory, entry: &[u8], place: u64) -> Judged {
     let what = match Leaf::parse(entry) {
         Ok(Leaf::Statement(envelope)) => {
-            What::Event(Box::new(Prepared::read(trust, &envelope, Some(place))))
+            match Prepared::read(trust, &envelope, Some(place)).into_step() {
+                Ok(Some(step)) => What::Event(Box::new(step)),
+                Ok(None) => What::Statement,
+                Err(refusal) => What::Refused(Box::new(refusal)),
+            }
         }
         Ok(Leaf::TrustRoot(document)) => What::TrustRoot(document.digest()),
         Ok(Leaf::Record(record)) => What::Record(record),

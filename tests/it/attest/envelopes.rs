@@ -1,9 +1,9 @@
 //! Envelopes: one serialisation, exactly one signature, and only verified bytes come out.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-use caretaker::attest::dsse::{IN_TOTO, MAX_ENVELOPE, pae};
-use caretaker::attest::{Envelope, EnvelopeError, ForeignEnvelope, Role, SignedDocument};
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
+use caretaker::attest::dsse::{IN_TOTO, MAX_ENVELOPE, TRUST_ROOT, pae};
+use caretaker::attest::{Envelope, EnvelopeError, ForeignEnvelope, KeyId, Role, SignedDocument};
 use proptest::prelude::*;
 
 use super::ledger::{forge, key, seed};
@@ -131,6 +131,73 @@ fn a_repeated_signature_or_a_key_listed_twice_counts_once() {
 }
 
 #[test]
+fn a_document_that_was_signed_as_another_type_does_not_count() {
+    let role = Role::Policy;
+    let signed = forge(TRUST_ROOT, b"payload", &seed(role));
+    let public = key(role).public();
+    let envelope = Envelope::parse(&signed).unwrap();
+    // The signature is good, for what was signed.
+    assert!(envelope.verify(TRUST_ROOT, &public).is_ok());
+    let nobody = Err(EnvelopeError::Unverified {
+        verified: 0,
+        threshold: 1,
+    });
+    // Break it: leave the comparison of types out in `verify_threshold`.
+    assert_eq!(envelope.verify(IN_TOTO, &public), nobody);
+    let foreign = ForeignEnvelope::parse(&signed).unwrap();
+    assert!(
+        foreign
+            .verify(TRUST_ROOT, std::slice::from_ref(&public), 1)
+            .is_ok()
+    );
+    assert_eq!(
+        foreign.verify(IN_TOTO, std::slice::from_ref(&public), 1),
+        nobody
+    );
+    // Nor does it when the type is changed afterwards.
+    let relabelled = String::from_utf8(signed)
+        .unwrap()
+        .replace(TRUST_ROOT, IN_TOTO);
+    let relabelled = Envelope::parse(relabelled.as_bytes()).unwrap();
+    assert_eq!(relabelled.verify(IN_TOTO, &public), nobody);
+}
+
+#[test]
+fn a_signature_has_one_length() {
+    let bytes = stored(b"payload");
+    let start = bytes.find("\"sig\":\"").unwrap() + 7;
+    for length in [0, 1, 32, 63, 65, 66, 67, 96, 128] {
+        let other = STANDARD.encode(vec![7; length]);
+        let other = format!("{}{other}\"}}]}}", &bytes[..start]);
+        // Break it: cut what is longer, or fill up what is shorter, in `signature_bytes`.
+        assert!(Envelope::parse(other.as_bytes()).is_err(), "{length}");
+    }
+    let same = STANDARD.encode([7; 64]);
+    let same = format!("{}{same}\"}}]}}", &bytes[..start]);
+    assert!(Envelope::parse(same.as_bytes()).is_ok());
+}
+
+#[test]
+fn a_key_id_has_one_length() {
+    let id = key(Role::Policy).public().keyid().to_string();
+    let longer = format!("SHA256:{}", STANDARD_NO_PAD.encode([7; 33]));
+    let shorter = format!("SHA256:{}", STANDARD_NO_PAD.encode([7; 31]));
+    assert_eq!(KeyId::parse(&id).unwrap().as_str(), id);
+    assert_eq!(
+        serde_json::to_string(&KeyId::parse(&id).unwrap()).unwrap(),
+        format!("\"{id}\"")
+    );
+    // The last three have unused low bits, padding and a character that is none.
+    let bits = format!("SHA256:{}B", "A".repeat(42));
+    let padded = format!("{id}=");
+    let strange = id.replacen(':', ":-", 1);
+    for other in [longer, shorter, bits, padded, strange, String::new()] {
+        // Break it: ask only for the 50 characters in `KeyId::parse`.
+        assert!(KeyId::parse(&other).is_err(), "{other}");
+    }
+}
+
+#[test]
 fn a_threshold_of_nothing_verifies_nothing() {
     let document = SignedDocument::parse(stored(b"payload").as_bytes()).unwrap();
     let stranger = [key(Role::Approver).public()];
@@ -192,10 +259,8 @@ fn a_foreign_envelope_may_use_either_alphabet_and_any_layout_but_no_repeated_mem
         .replace(',', " ,\n ")
         .replacen('{', "{ \"unknown\": [1], ", 1);
     for good in [url_safe, laid_out] {
-        let verified = ForeignEnvelope::parse(good.as_bytes())
-            .unwrap()
-            .verify(IN_TOTO, &right, 1)
-            .unwrap();
+        let foreign = ForeignEnvelope::parse(good.as_bytes()).unwrap();
+        let verified = foreign.verify(IN_TOTO, &right, 1).unwrap();
         assert_eq!(verified.payload(), [0xff, 0xfe, 0xfd, 0xfb]);
     }
     let mixed = bytes.replace(&payload, "_/79+w==");
