@@ -147,8 +147,9 @@ impl State<'_> {
         (0..state.len()).any(|start| {
             let end = state.get(start..).unwrap_or_default();
             let beyond = pattern.get(end.len());
-            let named = beyond
-                .is_some_and(|name| OWN_NAMES.contains(&name.as_str()) || name.ends_with(".key"));
+            let named = beyond.is_some_and(|name| {
+                OWN_NAMES.contains(&name.as_str()) || name.strip_suffix(".key").is_some()
+            });
             let literal = pattern
                 .first()
                 .is_some_and(|first| first.chars().filter(char::is_ascii_alphanumeric).count() > 2);

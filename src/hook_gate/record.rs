@@ -101,7 +101,7 @@ impl Receipts {
     pub fn add(&self, recorded: &Recorded<'_>, now: Millis) -> Result<Head, StateError> {
         let _held = lock(&self.folder)?;
         let mut file = self.open_file()?;
-        let known = self.recovered(&mut file, self.begun()?)?;
+        let known = self.recovered(&mut file, &self.begun()?)?;
         let failed = |error: &dyn std::fmt::Display| StateError::damaged(&self.file(), error);
         let (mut chain, mut lines, begin) = if let Some((head, bytes)) = known {
             let chain = ReceiptChain::resume(self.session.clone(), self.key.clone(), head);
@@ -220,7 +220,7 @@ impl Receipts {
     fn recovered(
         &self,
         file: &mut File,
-        stored: StoredHead,
+        stored: &StoredHead,
     ) -> Result<Option<(Head, u64)>, StateError> {
         let path = self.file();
         let failed = || StateError::file("reading", &path);

@@ -62,7 +62,6 @@ pub fn envelope_files(text: &str) -> Result<Vec<String>, PatchError> {
             Some(name) if !name.trim_matches(is_blank).is_empty() => {
                 files.push(name.trim_matches(is_blank).to_owned());
             }
-            Some(_) => return Err(PatchError::Line(number)),
             None if bare == "*** End Patch" => closed = true,
             None if bare == "*** End of File" => {}
             None if bare.starts_with("***") => {
@@ -70,7 +69,7 @@ pub fn envelope_files(text: &str) -> Result<Vec<String>, PatchError> {
                 return Err(PatchError::Line(number));
             }
             None if bare.is_empty() || line.starts_with(['+', '-', ' ', '@', '\t']) => {}
-            None => return Err(PatchError::Line(number)),
+            Some(_) | None => return Err(PatchError::Line(number)),
         }
     }
     if !closed {
