@@ -19,7 +19,8 @@ impl Home {
     pub fn clear_sockets(&self) -> Result<u32, StateError> {
         let mut cleared = 0;
         for name in self.names()? {
-            if !(name.starts_with("ask-") && name.ends_with(".sock")) {
+            let part = name.strip_suffix(".sock");
+            if !part.is_some_and(|part| part.starts_with("ask-")) {
                 continue;
             }
             let path = self.root().join(&name);

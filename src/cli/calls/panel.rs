@@ -118,7 +118,7 @@ impl Panel {
                 shown(text)
             ),
             None => format!(
-                "{}\na allow once · A always allow exactly this · p by a pattern · r reject · ↑↓ select · q leave",
+                "{}\na allow once · A always exactly this · p by a pattern · r reject · ↑↓ · q leave",
                 self.said
             ),
         }

@@ -376,9 +376,15 @@ async fn a_receipt_has_no_score_that_did_not_decide() {
     assert_eq!(last(&home)["x_gate"].get("alignment"), None);
 
     let unrecorded = known(Wanted::default());
-    unrecorded.stream.full.store(true, std::sync::atomic::Ordering::SeqCst);
+    unrecorded
+        .stream
+        .full
+        .store(true, std::sync::atomic::Ordering::SeqCst);
     assert!(asked(unrecorded).await.blocked);
     let said = last(&home)["x_gate"]["alignment"].clone();
     assert_eq!(said.get("score_micro"), None, "{said}");
-    assert_eq!(said["intent"], format!("sha256:{}", Sha256Digest::of(b"Mend src/a")));
+    assert_eq!(
+        said["intent"],
+        format!("sha256:{}", Sha256Digest::of(b"Mend src/a"))
+    );
 }

@@ -38,11 +38,9 @@ impl Coder for Below {
         session: Option<&AgentSession>,
     ) -> Result<Diagnosis, CoderError> {
         // The gate has to be heard of: a call that is refused is one, too.
-        let looked = session
-            .unwrap()
-            .guard
-            .before_call("read_file", &json!({"path": "lib/sums.py"}));
-        assert!(matches!(looked.await, Permission::Refused(_)));
+        let read = json!({"path": "lib/sums.py"});
+        let looked = session.unwrap().guard.before_call("read_file", &read).await;
+        assert!(matches!(looked, Permission::Refused(_)));
         session.unwrap().report(report(1));
         let files = ["lib/sums.py", "lib/test_more.py"];
         Ok(Diagnosis {

@@ -182,8 +182,8 @@ async fn every_score_is_signed_and_a_changed_one_is_found() {
     let calls: Vec<u64> = scores.iter().map(|score| score.call).collect();
     assert_eq!(calls, [0, 1, 3, 4]);
     let answers: Vec<ScoreAnswer> = scores.iter().map(|score| score.answer).collect();
-    use ScoreAnswer::{Allow, Deny};
-    assert_eq!(answers, [Allow, Allow, Deny, Deny]);
+    let [allow, deny] = [ScoreAnswer::Allow, ScoreAnswer::Deny];
+    assert_eq!(answers, [allow, allow, deny, deny]);
     assert!(scores[0].score_micro.unwrap() > 300_000);
     assert!(scores[2].score_micro.unwrap() < 0);
     assert_eq!(scores[3].score_micro, None);

@@ -370,16 +370,16 @@ async fn requests_and_tokens_are_bounded() {
 }
 
 /// A dollar a token sent, two for one received.
-fn costing(most: &str) -> Option<MoneyBudget> {
+fn costing(most: &str) -> MoneyBudget {
     let amount = |text: &str| text.parse().unwrap();
-    Some(MoneyBudget {
+    MoneyBudget {
         prices: Prices {
             input: amount("1000000"),
             output: amount("2000000"),
             currency: Currency::try_from("USD".to_owned()).unwrap(),
         },
         most: Some(amount(most)),
-    })
+    }
 }
 
 async fn spent(way: &Way) -> String {
@@ -401,7 +401,7 @@ async fn spent(way: &Way) -> String {
 async fn once_the_money_is_spent_nothing_goes_on() {
     let spend = |most: &'static str| {
         Way::allowed(Protocol::OpenAi, document(), move |allowed| {
-            allowed.money = costing(most);
+            allowed.money = Some(costing(most));
         })
     };
     let way = spend("120").await;
@@ -426,7 +426,7 @@ async fn who_counts_nothing_is_estimated_by_bytes() {
         ([("content-type", "application/json")], "{\"x\":\"123456\"}").into_response()
     });
     let way = Way::allowed(Protocol::OpenAi, mute, |allowed| {
-        allowed.money = costing("1000");
+        allowed.money = Some(costing("1000"));
     })
     .await;
     let asked = way.ask("POST /v1/chat/completions", "", "{\"a\": 1}");
@@ -437,7 +437,7 @@ async fn who_counts_nothing_is_estimated_by_bytes() {
 
     let busy: Answering = Arc::new(|_| StatusCode::SERVICE_UNAVAILABLE.into_response());
     let way = Way::allowed(Protocol::OpenAi, busy, |allowed| {
-        allowed.money = costing("1000");
+        allowed.money = Some(costing("1000"));
     })
     .await;
     let asked = way.ask("POST /v1/chat/completions", "", "{\"a\": 1}");
