@@ -275,7 +275,7 @@ on_both! {
         // Now it is always allowed, and nobody is asked.
         assert!(matches!(waiting.ask(&question).await.unwrap(), Answer::Always(_)));
         // Elsewhere somebody is asked.
-        let elsewhere = Question { folder: "/other", ..question };
+        let elsewhere = Question { works_in: Some("/work/other"), ..question };
         let asked = async {
             while answering.pending().await.unwrap().is_empty() {
                 tokio::task::yield_now().await;

@@ -371,7 +371,6 @@ async fn the_page_releases_an_agent_that_waits() {
     );
     let arguments = json!({"file_path": "src/a.rs"});
     let question = Question {
-        folder: "/work",
         session: "s-9",
         task: "inc-1",
         role: "worker",
