@@ -228,5 +228,5 @@ fn many_receipts_twice_are_not_read_to_the_end() {
         "{:?}",
         report.failures.last()
     );
-    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "slow");
+    assert!(begun.elapsed() < std::time::Duration::from_mins(1), "slow");
 }

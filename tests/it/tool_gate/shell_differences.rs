@@ -86,7 +86,7 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
                 waiting.push(path);
                 "folder".to_owned()
             } else if status.is_symlink() {
-                format!("{:?}", std::fs::read_link(&path).unwrap())
+                std::fs::read_link(&path).unwrap().display().to_string()
             } else {
                 use std::os::unix::fs::PermissionsExt as _;
                 format!(

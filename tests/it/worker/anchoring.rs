@@ -474,7 +474,7 @@ async fn anchored_once() -> World {
 }
 
 async fn escalated(world: &World) -> String {
-    assert_eq!(world.settle().await, Stage::Escalated);
+    assert_eq!(Box::pin(world.settle()).await, Stage::Escalated);
     let (reason, detail, _) = world.handed_over().await;
     assert_eq!(reason, EscalationReason::AnchorFailed);
     assert_eq!(world.merges_asked(), 0);
