@@ -462,13 +462,15 @@ async fn a_branch_for_auditors_holds_the_whole_log() {
 
 /// A branch that was anchored once, and an approval that is to be held by it again.
 async fn anchored_once() -> World {
-    let world = approved("branch", &[], Some(in_own_repository())).await;
+    let world = Box::pin(approved("branch", &[], Some(in_own_repository()))).await;
     let mut world = world;
     log_round(&world.engine).await.unwrap();
     let mut settings = in_own_repository();
     settings.project = Some(world.project.id.clone());
     world.engine.anchoring.branch = Some(settings);
-    Rounds::default().round(&world.engine).await.unwrap();
+    Box::pin(Rounds::default().round(&world.engine))
+        .await
+        .unwrap();
     world.engine.anchoring.branch = Some(in_own_repository());
     world
 }
