@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::markers::{Found, words};
-use super::tree::ProjectTree;
+use super::tree::{ProjectTree, is_inside};
 use crate::workspace::WorkspaceError;
 
 /// Lockfiles and the package manager that writes each.
@@ -123,6 +123,7 @@ fn command(
     if manager == "bun" {
         return Some(words(&["bun", "test"]));
     }
-    tree.has_below(directory, is_test)
+    tree.folders_with(is_test)
+        .any(|folder| is_inside(folder, directory))
         .then(|| words(&["node", "--test"]))
 }

@@ -1,7 +1,7 @@
 //! Python projects.
 
 use super::markers::{Found, has_table, words};
-use super::tree::{ProjectTree, join};
+use super::tree::{ProjectTree, is_inside, join};
 use crate::workspace::WorkspaceError;
 
 /// Lockfiles, the manager that writes each, the table by which `pyproject.toml` declares it, and how it runs a program.
@@ -37,8 +37,16 @@ pub(super) fn find(
         .into_iter()
         .filter(|file| tree.has(directory, file))
         .collect();
-    // A repository without any manifest counts at its top only, when it has test modules.
-    let bare = directory.is_empty() && tree.has_below(directory, is_module);
+    // A repository without any manifest counts at its top only, when it has test modules that belong to no project below it.
+    let owned = |folder: &str| {
+        tree.directories().any(|other| {
+            !other.is_empty()
+                && is_inside(folder, other)
+                && MANIFESTS.iter().any(|file| tree.has(other, file))
+        })
+    };
+    let bare =
+        directory.is_empty() && tree.folders_with(is_module).any(|folder| !owned(folder));
     if manifests.is_empty() && !bare {
         return Ok(None);
     }

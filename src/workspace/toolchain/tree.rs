@@ -83,12 +83,12 @@ impl<'a> ProjectTree<'a> {
         self.find(directory, pattern).is_some()
     }
 
-    /// Whether a directory below `directory` that is looked into holds a matching file.
-    pub(super) fn has_below(&self, directory: &str, matches: impl Fn(&str) -> bool) -> bool {
+    /// The directories that hold a matching file.
+    pub(super) fn folders_with(&self, matches: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
         self.directories
             .iter()
-            .filter(|(other, _)| is_inside(other, directory))
-            .any(|(_, names)| names.iter().any(|name| matches(name)))
+            .filter(move |(_, names)| names.iter().any(|name| matches(name)))
+            .map(|(directory, _)| directory.as_str())
     }
 
     pub(super) fn is_executable(&self, path: &str) -> bool {

@@ -162,6 +162,21 @@ fn the_choice_carries_its_evidence() {
     );
 }
 
+/// Break it: take test modules of a folder with a manifest for the top's.
+#[test]
+fn the_tests_of_a_project_in_a_folder_make_no_project_of_the_top() {
+    let below = [
+        ("README.md", ""),
+        ("lib/requirements.txt", ""),
+        ("lib/deep/test_sums.py", ""),
+    ];
+    let only = found(&below);
+    assert_eq!(only.root, "lib");
+    let mut both = below.to_vec();
+    both.push(("test_all.py", ""));
+    assert_eq!(found(&both).root, "");
+}
+
 #[test]
 fn nothing_found_is_an_outcome() {
     for listing in [
