@@ -266,7 +266,12 @@ fn minted(
     statement: &str,
 ) -> Result<SessionTokens, MintedError> {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    let intent = strict_value(&json!({"statement": statement, "tools": names}), |json| {
+    let mut intent = json!({"statement": statement});
+    // An intent cannot list no tools; without any there is no token either, so every call is refused.
+    if !names.is_empty() {
+        intent["tools"] = json!(names);
+    }
+    let intent = strict_value(&intent, |json| {
         Intent::from_json(json).map_err(|error| error.to_string())
     })?;
     let paths: Vec<&str> = files.iter().filter_map(|path| path.as_text()).collect();

@@ -45,8 +45,7 @@ pub(super) fn find(
                 && MANIFESTS.iter().any(|file| tree.has(other, file))
         })
     };
-    let bare =
-        directory.is_empty() && tree.folders_with(is_module).any(|folder| !owned(folder));
+    let bare = directory.is_empty() && tree.folders_with(is_module).any(|folder| !owned(folder));
     if manifests.is_empty() && !bare {
         return Ok(None);
     }

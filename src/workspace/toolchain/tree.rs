@@ -84,7 +84,10 @@ impl<'a> ProjectTree<'a> {
     }
 
     /// The directories that hold a matching file.
-    pub(super) fn folders_with(&self, matches: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+    pub(super) fn folders_with(
+        &self,
+        matches: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = &str> {
         self.directories
             .iter()
             .filter(move |(_, names)| names.iter().any(|name| matches(name)))

@@ -224,7 +224,13 @@ impl World {
             }
             self.clock.advance_millis(5_000);
         }
-        panic!("it does not settle: {:#?}", self.snapshot().await.facts);
+        let scoped = self.engine.store.within(&self.project.organisation);
+        let row = scoped.incident(&self.incident).await.unwrap().unwrap();
+        panic!(
+            "it does not settle: {:?}: {:#?}",
+            row.wait,
+            self.snapshot().await.facts
+        );
     }
 
     /// The owner uses the newest link.
