@@ -5,23 +5,24 @@
 //! of its events, so that it can be walked again if it goes on after all.
 
 mod leaves;
+mod memory;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::report::{Failure, Rule};
 use crate::attest::TrustHistory;
 use crate::attest::chain::{GrowingChain, Prepared, Refusal, Step, Verdict};
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
-use crate::id::IncidentId;
 use crate::log::{
     Frontier, HashTile, LeafError, Node, ProofPlan, Record, TILE_WIDTH, TileId, TreeHash, TreeHead,
     read_entries, verify_consistency, verify_inclusion,
 };
 use leaves::{Block, Judged, What, entries_tile, work};
+pub use memory::{IncidentKey, LogMemory, Places};
 
 /// Blocks of leaves that wait for each worker's turn.
 const AHEAD: usize = 2;
@@ -43,20 +44,6 @@ pub trait LogFiles: Sync {
     fn file(&self, tile: TileId) -> Result<Vec<u8>, String>;
 }
 
-/// What a verifier remembers of a log that it has verified up to a size, so that the next time only what is new is verified.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LogMemory {
-    /// Leaves.
-    pub size: u64,
-    /// The root over them.
-    pub root: Sha256Digest,
-    /// Where the events of each incident are, by the first half of the SHA-256 of its id.
-    pub incidents: BTreeMap<String, Vec<u64>>,
-    /// The last sign of life, in milliseconds since 1970.
-    pub alive_at: Option<i64>,
-}
-
 /// What verification says about a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogReport {
@@ -74,6 +61,8 @@ pub struct LogReport {
     pub failures: Vec<Failure>,
     /// How much more does not hold.
     pub more_failures: u64,
+    /// The last sign of life, in milliseconds since 1970: older than two hours means that the log is not kept any more.
+    pub alive_at: Option<i64>,
     /// Silences of more than two hours: the moments between which the log gave no sign of life, in milliseconds since 1970.
     pub silences: Vec<(i64, i64)>,
 }
@@ -129,14 +118,14 @@ pub fn extends(
 /// What is known of an incident.
 enum Chain {
     /// As far as it was walked.
-    Kept(Box<GrowingChain>, Vec<u64>),
+    Kept(Box<GrowingChain>, Places),
     /// Only where its events are: it has rested, or was verified before.
-    Known(Vec<u64>),
+    Known(Places),
 }
 
 impl Default for Chain {
     fn default() -> Self {
-        Self::Kept(Box::default(), Vec::new())
+        Self::Kept(Box::default(), Places::default())
     }
 }
 
@@ -147,10 +136,10 @@ struct Audit<'a> {
     tree: Frontier,
     /// How much of it was verified before.
     before: Option<TreeHead>,
-    chains: BTreeMap<[u8; 16], Chain>,
+    chains: BTreeMap<IncidentKey, Chain>,
     /// The chains that are kept, by the place of their last event: the open ones, and those that have ended.
-    open: BTreeMap<u64, [u8; 16]>,
-    ended: BTreeMap<u64, [u8; 16]>,
+    open: BTreeMap<u64, IncidentKey>,
+    ended: BTreeMap<u64, IncidentKey>,
     alive_at: Option<i64>,
     report: LogReport,
 }
@@ -175,6 +164,7 @@ impl<'a> Audit<'a> {
                 incidents: 0,
                 failures: Vec::new(),
                 more_failures: 0,
+                alive_at: None,
                 silences: Vec::new(),
             },
         }
@@ -234,11 +224,10 @@ impl<'a> Audit<'a> {
         self.tree = tree;
         self.before = Some(old);
         self.alive_at = memory.alive_at;
-        for (name, places) in memory.incidents {
-            let mut key = [0; 16];
-            hex::decode_to_slice(&name, &mut key).map_err(|error| unknown(error.to_string()))?;
-            self.chains.insert(key, Chain::Known(places));
-        }
+        let known = memory.incidents.into_iter();
+        self.chains = known
+            .map(|(key, places)| (key, Chain::Known(places)))
+            .collect();
         Ok(())
     }
 
@@ -339,7 +328,7 @@ impl<'a> Audit<'a> {
     }
 
     fn event(&mut self, place: u64, step: Step) {
-        let key = name(step.incident());
+        let key = IncidentKey::of(step.incident());
         if let Some(Chain::Known(places)) = self.chains.get(&key) {
             let places = places.clone();
             let chain = self.walked(&places).unwrap_or_else(|found| {
@@ -361,7 +350,7 @@ impl<'a> Audit<'a> {
             } else {
                 &mut self.open
             };
-            kept.remove(last);
+            kept.remove(&last);
         }
         let refusals = chain.step(step);
         places.push(place);
@@ -390,25 +379,23 @@ impl<'a> Audit<'a> {
             if let Some(chain) = chain
                 && let Chain::Kept(_, places) = chain
             {
-                let mut places = std::mem::take(places);
-                places.shrink_to_fit();
-                *chain = Chain::Known(places);
+                *chain = Chain::Known(std::mem::take(places));
             }
         }
     }
 
     /// A chain from the places of its events, each shown to be what was verified before.
-    fn walked(&self, places: &[u64]) -> Result<GrowingChain, String> {
+    fn walked(&self, places: &Places) -> Result<GrowingChain, String> {
         let mut chain = GrowingChain::new();
-        for place in places {
-            let entry = self.entry(*place)?;
+        for place in places.iter() {
+            let entry = self.entry(place)?;
             let hash = TreeHash::of_leaf(&entry);
             let head = self.head;
             let plan =
-                ProofPlan::inclusion(*place, head.size()).map_err(|error| error.to_string())?;
+                ProofPlan::inclusion(place, head.size()).map_err(|error| error.to_string())?;
             let proof = self.hashes(&plan)?;
-            verify_inclusion(hash, *place, &proof, &head).map_err(|error| error.to_string())?;
-            chain.take(Prepared::logged(self.trust, &entry, Some(*place)));
+            verify_inclusion(hash, place, &proof, &head).map_err(|error| error.to_string())?;
+            chain.take(Prepared::logged(self.trust, &entry, Some(place)));
         }
         Ok(chain)
     }
@@ -447,6 +434,7 @@ impl<'a> Audit<'a> {
 
     fn finish(mut self) -> (LogReport, Option<LogMemory>) {
         self.report.incidents = self.chains.len() as u64;
+        self.report.alive_at = self.alive_at;
         if self.head.size() == 0 {
             let expected = "at least one leaf";
             self.fail(0, Verdict::CannotVerify, Rule::Log, expected, "none");
@@ -464,7 +452,7 @@ impl<'a> Audit<'a> {
         }
         let incidents = self.chains.into_iter().map(|(key, chain)| {
             let (Chain::Kept(_, places) | Chain::Known(places)) = chain;
-            (hex::encode(key), places)
+            (key, places)
         });
         let memory = LogMemory {
             size: self.head.size(),
@@ -474,12 +462,4 @@ impl<'a> Audit<'a> {
         };
         (self.report, Some(memory))
     }
-}
-
-/// How an incident is named in memory: 250,000 of them should cost little.
-fn name(incident: &IncidentId) -> [u8; 16] {
-    let digest = Sha256Digest::of(incident.as_str().as_bytes());
-    let mut name = [0; 16];
-    name.copy_from_slice(digest.as_bytes().first_chunk::<16>().unwrap_or(&[0; 16]));
-    name
 }

@@ -13,7 +13,7 @@ mod writer;
 pub use head::Head;
 pub use key::{KEY_FILE, PUBLIC_FILE};
 pub use line::MAX_LINE;
-pub use plain::{open_plain, open_plain_with};
+pub use plain::{open_plain, open_plain_with, write_over};
 pub use verify::{StreamFailure, StreamReport, files, verify, verify_folder};
 pub use writer::AuditStream;
 

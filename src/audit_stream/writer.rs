@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 
 use super::line::{self, MAX_LINE};
-use super::{Head, StreamError, key, open_plain, open_plain_with};
+use super::{Head, StreamError, key, open_plain, open_plain_with, write_over};
 use crate::attest::SecretKey;
 use crate::attest::keys::Fill;
 use crate::clock::Clock;
@@ -21,6 +21,11 @@ use crate::log::VerifierKey;
 const LOCK_FILE: &str = "lock";
 /// The end of the stream, as the last writer left it: the file's first number and the head.
 pub(super) const HEAD_FILE: &str = "head";
+/// How often the end is read until it is the same twice.
+const MOST_LOOKS: usize = 8;
+/// How much of a file's end is read at first, in bytes: usual lines have a tenth of it. Every hook reads it, so that reading what the
+/// longest line may take cost a millisecond.
+const USUAL_END: u64 = 8 << 10;
 /// A file of the stream is followed by another one from this size on, in bytes.
 const ROTATE_AT: u64 = 64 << 20;
 /// Longest file that says where a stream ends, in bytes.
@@ -192,11 +197,14 @@ impl AuditStream {
     fn remember(&self, end: &End) -> Result<(), StreamError> {
         let path = self.folder.join(HEAD_FILE);
         let failed = StreamError::file("writing the audit stream's end to", &path);
+        let text = format!("{} {} {}\n", end.first, end.length, end.head);
+        if write_over(&path, text.as_bytes()).map_err(&failed)? {
+            return Ok(());
+        }
         let new = self.folder.join("head.new");
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(true).write(true).mode(0o600);
         let mut file = options.open(&new).map_err(&failed)?;
-        let text = format!("{} {} {}\n", end.first, end.length, end.head);
         file.write_all(text.as_bytes()).map_err(&failed)?;
         std::fs::rename(&new, &path).map_err(&failed)
     }
@@ -232,7 +240,7 @@ impl AuditStream {
             return Err(self.changed(format!("its last line has {torn} bytes and no end")));
         }
         let mended = if tail.whole == end.length {
-            end.length == 0 || self.is_last(end).is_ok()
+            end.length == 0 || self.ends_with(&tail, end).is_ok()
         } else {
             self.takes_over(end, &tail)
         };
@@ -275,11 +283,16 @@ impl AuditStream {
         let failed = StreamError::file("reading the end of the audit stream in", &path);
         let mut file = File::open(&path).map_err(&failed)?;
         let tail = Tail::read(&mut file).map_err(&failed)?;
+        self.ends_with(&tail, end)
+    }
+
+    fn ends_with(&self, tail: &Tail, end: &End) -> Result<(), StreamError> {
         let last = line::read(&tail.line, &self.key)
             .map_err(|reason| self.changed(format!("of its last line, {reason}")))?;
         if last.hash == end.head.hash {
             Ok(())
         } else {
+            let path = self.file(end.first);
             Err(self.changed(format!("{} does not end where it ended", path.display())))
         }
     }
@@ -310,7 +323,17 @@ impl End {
 /// Where a folder says that its stream ends; `None` when it says nothing.
 pub(super) fn recorded_end(folder: &Path) -> Result<Option<Head>, StreamError> {
     let path = folder.join(HEAD_FILE);
-    let text = match recorded_text(&path) {
+    // A writer may be at it: what is read twice alike is whole.
+    let mut text = recorded_text(&path);
+    for _ in 0..MOST_LOOKS {
+        let again = recorded_text(&path);
+        let whole = matches!((&text, &again), (Ok(before), Ok(now)) if before == now);
+        text = again;
+        if whole {
+            break;
+        }
+    }
+    let text = match text {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.map_err(StreamError::file(
             "reading the audit stream's end in",
@@ -368,22 +391,27 @@ impl Tail {
     fn read(file: &mut File) -> std::io::Result<Self> {
         let length = file.metadata()?.len();
         // A whole line, its line feed and the one before it, and half of another line.
-        let reach = length.min(2 * (MAX_LINE as u64 + 1) + 1);
-        file.seek(SeekFrom::Start(length - reach))?;
-        let mut bytes = Vec::new();
-        file.take(reach).read_to_end(&mut bytes)?;
-        let end = bytes.iter().rposition(|byte| *byte == b'\n');
-        let torn = bytes.len() - end.map_or(0, |end| end + 1);
-        let line = end.map(|end| {
-            let before = bytes.iter().take(end).rposition(|byte| *byte == b'\n');
+        let most = length.min(2 * (MAX_LINE as u64 + 1) + 1);
+        let mut reach = most.min(USUAL_END);
+        loop {
+            file.seek(SeekFrom::Start(length - reach))?;
+            let mut bytes = Vec::with_capacity(usize::try_from(reach).unwrap_or(0));
+            file.take(reach).read_to_end(&mut bytes)?;
+            let end = bytes.iter().rposition(|byte| *byte == b'\n');
+            let before = end.and_then(|end| bytes[..end].iter().rposition(|byte| *byte == b'\n'));
+            if before.is_none() && reach < most {
+                reach = most.min(reach * 4);
+                continue;
+            }
+            let torn = bytes.len() - end.map_or(0, |end| end + 1);
             let start = before.map_or(0, |before| before + 1);
-            bytes.get(start..end).unwrap_or_default().to_vec()
-        });
-        Ok(Self {
-            length,
-            whole: length - torn as u64,
-            line: line.unwrap_or_default(),
-        })
+            let line = end.map(|end| bytes[start..end].to_vec());
+            return Ok(Self {
+                length,
+                whole: length - torn as u64,
+                line: line.unwrap_or_default(),
+            });
+        }
     }
 }
 

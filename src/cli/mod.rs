@@ -145,8 +145,31 @@ enum Verdict {
     CannotTell,
 }
 
+/// A hook's command line alone: it is asked before every action of an agent, and describing all the other commands takes longer
+/// than the decision.
+#[derive(Debug, Parser)]
+struct HookArguments {
+    #[command(flatten)]
+    check: hook_gate::CheckArguments,
+}
+
+impl HookArguments {
+    /// None for another command, and for words that are to be refused in the usual way.
+    fn of_process() -> Option<Self> {
+        let mut words = std::env::args_os().skip(1);
+        let is_hook = ["hook-gate", "check"]
+            .iter()
+            .all(|name| words.next().is_some_and(|word| word == *name));
+        let named = std::iter::once("check".into()).chain(words);
+        is_hook.then(|| Self::try_parse_from(named).ok()).flatten()
+    }
+}
+
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
+    if let Some(hook) = HookArguments::of_process() {
+        return hook_gate::answer(&hook.check);
+    }
     let arguments = Arguments::parse();
     // Two exit codes and its own words, whatever happens: see there.
     if let Command::HookGate(hook_gate::HookGateCommand::Check(check)) = &arguments.command {

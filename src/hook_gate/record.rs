@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::home::{Home, StateError, lock, open_own, private_folder, read_private, write_private};
 use super::registration::Registered;
 use crate::attest::{Label, Text};
+use crate::audit_stream::write_over;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::receipts::chain::Session;
@@ -213,6 +214,9 @@ impl Receipts {
         let file = self.folder.join("head.json");
         let text =
             serde_json::to_vec(&stored).map_err(|error| StateError::damaged(&file, error))?;
+        if write_over(&file, &text).map_err(StateError::file("writing", &file))? {
+            return Ok(());
+        }
         write_private(&file, &text)
     }
 

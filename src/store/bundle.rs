@@ -9,8 +9,8 @@ use crate::id::IncidentId;
 use crate::log::{LogProof, ProofPlan, SignedCheckpoint, TreeHash};
 
 impl Scoped<'_> {
-    /// The incident's events, each with the proof that it is in the log under `checkpoint`, and the documents they name. The
-    /// trust roots are the caller's to add.
+    /// The incident's events, each with the proof that it is in the log under `checkpoint`, the documents they name, and of each
+    /// timestamp authority the oldest answer about a checkpoint over all of them. The trust roots are the caller's to add.
     ///
     /// # Errors
     /// The database fails, or an event is not in the log under that checkpoint.
@@ -40,11 +40,23 @@ impl Scoped<'_> {
                 documents.push((*digest, document.1));
             }
         }
-        Ok(BundleContents {
+        let mut contents = BundleContents {
             events,
             evidence: documents,
             ..BundleContents::default()
-        })
+        };
+        let over = places.iter().map(|(_, place)| place + 1).max().unwrap_or(0);
+        for stamp in self.first_timestamps(over).await? {
+            let stamped = stamp.0.claimed().head().size();
+            let (old, new) = (stamped.min(size), stamped.max(size));
+            if old < new {
+                let plan = ProofPlan::consistency(old, new).map_err(|error| unreadable(&error))?;
+                let proof = self.log_proof(&plan).await?;
+                contents.consistency.push((old, new, proof));
+            }
+            contents.timestamps.push(stamp);
+        }
+        Ok(contents)
     }
 
     /// The proof of a plan, from the stored hashes.

@@ -140,6 +140,9 @@ fn log_lines(verified: &FolderReport, roots: bool) -> Vec<String> {
     if report.more_failures > 0 {
         lines.push(format!("and {} more", report.more_failures));
     }
+    if let Some(at) = report.alive_at {
+        lines.push(format!("the last sign of life is of {}", Millis(at)));
+    }
     for (from, to) in &report.silences {
         lines.push(format!(
             "no sign of life between {} and {}",

@@ -11,7 +11,7 @@ use super::super::runtime::block_on;
 use super::super::{Verdict, print};
 use crate::attest::chain::Verdict as Validity;
 use crate::attest::text::shown;
-use crate::audit::{BundleContents, StoredLedger, verify};
+use crate::audit::{StoredLedger, verify};
 use crate::clock::{Clock as _, SystemClock};
 use crate::id::{IncidentId, OrganisationId};
 use crate::log::{ProofPlan, SignedCheckpoint};
@@ -83,33 +83,10 @@ async fn export(
         contents.trust_roots.push((root.document().version, bytes));
     }
     if let Some(path) = &arguments.checkpoint {
-        contents.consistency = consistency(&scoped, path, &checkpoint).await?;
+        let seen = consistency(&scoped, path, &checkpoint).await?;
+        contents.consistency.extend(seen);
     }
-    stamped(&scoped, &ledger, &checkpoint, &mut contents).await?;
     Ok(Some((contents.write()?, checkpoint)))
-}
-
-/// Adds of each timestamp authority the oldest answer about a checkpoint over all events, with the proof that it is of the
-/// bundle's log.
-async fn stamped(
-    scoped: &Scoped<'_>,
-    ledger: &StoredLedger,
-    checkpoint: &SignedCheckpoint,
-    contents: &mut BundleContents,
-) -> anyhow::Result<()> {
-    let places = scoped.log_places(&ledger.incident).await?;
-    let over = places.iter().map(|(_, place)| place + 1).max().unwrap_or(0);
-    let size = checkpoint.claimed().head().size();
-    for stamp in scoped.first_timestamps(over).await? {
-        let stamped = stamp.0.claimed().head().size();
-        let (old, new) = (stamped.min(size), stamped.max(size));
-        if old < new {
-            let proof = scoped.log_proof(&ProofPlan::consistency(old, new)?).await?;
-            contents.consistency.push((old, new, proof));
-        }
-        contents.timestamps.push(stamp);
-    }
-    Ok(())
 }
 
 /// A checkpoint over all events of the ledger: one that witnesses cosigned, else the newest, else one that is made now.

@@ -24,7 +24,7 @@ pub(in crate::cli) struct AuditArguments {
     #[arg(long, value_name = "FILE|SHA256")]
     trust_root: String,
     /// A clone of the repository, whole or bare, not shallow.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, visible_alias = "repo", value_name = "FOLDER")]
     repository: PathBuf,
     /// The branch on which caretaker lands changes.
     #[arg(long, default_value = "main")]

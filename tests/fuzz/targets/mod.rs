@@ -6,6 +6,7 @@ mod intent;
 mod outside;
 mod receipts;
 mod signed;
+mod stamped;
 mod tree;
 
 use std::fmt::Display;
@@ -59,6 +60,7 @@ pub(crate) fn all() -> Vec<Target> {
     targets.extend(outside::targets());
     targets.extend(receipts::targets());
     targets.extend(intent::targets());
+    targets.extend(stamped::targets());
     targets
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use caretaker::attest::{SecretKey, TrustHistory};
 use caretaker::audit::{LogFiles, LogMemory, log_origin, verify_log};
 use caretaker::log::{
-    Checkpoint, Frontier, HashTile, KeyName, Leaf, LogPolicy, LogProof, LogSigner, Node, ProofPlan,
-    Record, SignatureType, SignedCheckpoint, SignedNote, TileId, TileKind, TreeHash, VerifierKey,
-    WitnessSigner, read_entries, read_signing_key, write_entries,
+    AuditorPolicy, Checkpoint, Frontier, HashTile, KeyName, Leaf, LogPolicy, LogProof, LogSigner,
+    Node, ProofPlan, Record, SignatureType, SignedCheckpoint, SignedNote, TileId, TileKind,
+    TreeHash, VerifierKey, WitnessSigner, read_entries, read_signing_key, write_entries,
 };
 
 use super::super::ledger::{Ledger, NOW, trust_root};
@@ -22,6 +22,7 @@ pub(super) fn targets() -> Vec<Target> {
         leaf(),
         path(),
         log_key(),
+        auditor_policy(),
         memory(),
     ]
 }
@@ -204,6 +205,39 @@ fn log_key() -> Target {
         }
         secret.map_err(words)
     })
+}
+
+/// A checkpoint that no witness has seen meets only a policy that asks for none.
+fn auditor_policy() -> Target {
+    let unseen = scene().and_then(|(_, signed, ..)| {
+        SignedCheckpoint::parse(signed.without_cosignatures().as_bytes()).ok()
+    });
+    let Some(unseen) = unseen else {
+        return Target::new("policy", Vec::new(), |_| Err("no scene".to_owned()));
+    };
+    let key = |seed: u8, kind, name| {
+        VerifierKey::new(name, kind, SecretKey::from_seed(&[seed; 32]).public())
+    };
+    let log = log_origin("example").map(|name| key(77, SignatureType::Log, name));
+    let witness = KeyName::new("witness.example");
+    let witness = witness.map(|name| key(78, SignatureType::Witness, name));
+    let good = log.ok().zip(witness.ok()).map(|(log, witness)| {
+        format!("log {log}\n# ours\nwitness ours {witness}\ngroup both any ours\nquorum both\n")
+    });
+    Target::new(
+        "policy",
+        good.into_iter().map(String::into_bytes).collect(),
+        move |bytes| {
+            let policy = AuditorPolicy::parse(bytes).map_err(words)?;
+            if policy.judge(&unseen).is_ok() {
+                let text = String::from_utf8_lossy(bytes).into_owned();
+                let mut lines = text.lines().map(|line| line.split_ascii_whitespace());
+                let nobody = lines.any(|words| words.eq(["quorum", "none"]));
+                assert!(nobody, "a witness is asked for, and none was needed");
+            }
+            Ok(())
+        },
+    )
 }
 
 /// What an auditor's file says: with it as without it, nothing is valid that is not.

@@ -284,6 +284,7 @@ fn silence_shows() {
     let (report, _) = verified(&log, None);
     assert_eq!(report.verdict, Verdict::Valid);
     assert_eq!(report.silences, [(NOW.0, NOW.0 + 5 * 3_600_000)]);
+    assert_eq!(report.alive_at, Some(NOW.0 + 5 * 3_600_000));
 }
 
 #[test]

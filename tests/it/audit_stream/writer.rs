@@ -173,6 +173,35 @@ fn an_event_too_long_for_a_line_is_refused_and_the_stream_is_as_it_was() {
     assert_eq!(valid(&stream, folder.path()), 2);
 }
 
+#[test]
+fn a_line_of_any_length_is_followed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = written(folder.path(), 1, 1 << 20);
+    for length in [3_000, 7_900, 8_100, 30_000, 60_000, 10] {
+        let mut long = event(1);
+        let reason = "x".repeat(length);
+        long.fields.insert("reason".to_owned(), reason.into());
+        stream.write(&long).unwrap();
+        stream.write(&event(2)).unwrap();
+    }
+    assert_eq!(valid(&stream, folder.path()), 13);
+}
+
+#[test]
+fn the_end_is_said_anew_when_it_is_shorter() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = written(folder.path(), 3, 1 << 20);
+    let head = folder.path().join("head");
+    let said = fs::read_to_string(&head).unwrap();
+    let (first, rest) = said.split_once(' ').unwrap();
+    fs::write(&head, format!("{first:0>20} {rest}")).unwrap();
+    stream.write(&event(3)).unwrap();
+    assert_eq!(valid(&stream, folder.path()), 4);
+    let now = fs::read_to_string(&head).unwrap();
+    assert_eq!(now.lines().count(), 1, "{now:?}");
+    assert!(now.starts_with("0 "), "{now:?}");
+}
+
 /// A writer that stands still must not hold up every tool call for ever.
 #[test]
 fn who_waits_for_a_writer_that_does_not_end_is_told_so() {

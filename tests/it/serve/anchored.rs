@@ -90,6 +90,12 @@ async fn a_merge_that_an_authority_and_a_witness_have_to_hold_is_proven_to_an_au
         .exactly_one_is_merged(&document["execution"]["merge_commit"])
         .await;
     proven(&world, incident, &openssl, &key).await;
+    let offered = format!("{pages}/incidents/{incident}/ledger.caretaker");
+    let offered = world.browser.get(offered).send().await.unwrap();
+    let offered = offered.bytes().await.unwrap();
+    std::fs::write(world.place.path("page.caretaker"), offered).unwrap();
+    let report = verified(&world, "page.caretaker", &openssl).await.json();
+    assert_eq!(report["timestamps"][0]["verdict"], "valid", "{report}");
     assert_eq!(serving.terminate().await, Some(0));
     assert_eq!(witness.terminate().await, Some(0));
     assert_eq!(world.forge.terminate().await, Some(0));
@@ -103,17 +109,13 @@ async fn proven(world: &World, incident: &str, openssl: &OpenSsl, key: &str) {
     let log = log.out.lines().next().unwrap();
     let policy = format!("log {log}\nwitness ours {key}\nquorum ours\n");
     world.place.write("policy.txt", &policy);
-    let roots = openssl.path("root.pem");
     let export = ["ledger", "export", incident, "-o", "x.caretaker"];
-    let mut verify = vec!["verify", "x.caretaker", "--trust-root", "root.json"];
-    verify.extend(["--policy", "policy.txt", "--json", "--timestamp-roots"]);
-    verify.push(roots.to_str().unwrap());
     // The merge waited for the approval to be held; that what landed is held, too, is a matter of the anchors' pace.
     let report = bounded("a bundle that both hold", async {
         loop {
             let exported = world.place.run(&export).await;
             assert_eq!(exported.code, Some(0), "{}", exported.error);
-            let verified = world.place.run(&verify).await;
+            let verified = verified(world, "x.caretaker", openssl).await;
             if verified.code != Some(3) {
                 let report = verified.json();
                 if !report["timestamps"].is_null() {
@@ -126,4 +128,13 @@ async fn proven(world: &World, incident: &str, openssl: &OpenSsl, key: &str) {
     .await;
     assert_eq!(report["verdict"], "valid", "{report}");
     assert_eq!(report["timestamps"][0]["verdict"], "valid", "{report}");
+}
+
+/// What verifying a bundle says, with everything that the auditor holds.
+async fn verified(world: &World, bundle: &str, openssl: &OpenSsl) -> Ended {
+    let roots = openssl.path("root.pem");
+    let mut verify = vec!["verify", bundle, "--trust-root", "root.json"];
+    verify.extend(["--policy", "policy.txt", "--json", "--timestamp-roots"]);
+    verify.push(roots.to_str().unwrap());
+    world.place.run(&verify).await
 }
