@@ -74,10 +74,6 @@ impl Twin {
         self.ask(&json!(["fast"])) == json!(true)
     }
 
-    pub(crate) fn takes_key(&mut self, key: &[u8]) -> bool {
-        self.ask(&json!(["key", STANDARD.encode(key)])) == json!(true)
-    }
-
     pub(crate) fn verifies(&mut self, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
         let [key, message, signature] = [key, message, signature].map(|it| STANDARD.encode(it));
         self.ask(&json!(["signature", key, message, signature])) == json!(true)

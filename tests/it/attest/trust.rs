@@ -191,6 +191,8 @@ fn a_root_signed_by_too_few_or_by_strangers_is_refused() {
         ));
     }
     assert!(TrustRoot::sign(&root_document(), &[&key(Role::Policy)]).is_err());
+    let payload = serde_json::to_vec(&root_document()).unwrap();
+    assert!(twin::trust_root(&forge(dsse::TRUST_ROOT, &payload, &[99; 32])).is_err());
 }
 
 #[test]
