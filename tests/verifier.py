@@ -362,6 +362,7 @@ def decode_key(data):
 def verifies(public, message, signature):
     try:
         point = decode_key(public)
+        require(len(signature) == 64, "a signature of another length")
         require(int.from_bytes(signature[32:], "little") < L, "S is not below L")
         decode_large(signature[:32])
     except Refused:
@@ -1367,6 +1368,7 @@ def hashes(data):
     """A line each, and nothing else."""
     lines = utf8(data, len(data)).split("\n")
     require(lines.pop() == "", "no line break after the last hash")
+    require(len(lines) <= 63, "more than 63 hashes")
     return [from_base64(line, 32) for line in lines]
 
 

@@ -106,6 +106,22 @@ pub enum BundleError {
     },
 }
 
+impl BundleError {
+    /// What it means for the bundle: one that was damaged or made up is not merely unverifiable.
+    pub const fn verdict(&self) -> Verdict {
+        match self {
+            Self::Archive(_)
+            | Self::TrustRoot { .. }
+            | Self::TooManyRoots
+            | Self::Misnamed { .. }
+            | Self::Swapped { .. } => Verdict::Invalid,
+            Self::TooLong { .. } | Self::Format { .. } | Self::NotThere { .. } => {
+                Verdict::CannotVerify
+            }
+        }
+    }
+}
+
 /// Whether more can have happened in the incident than the bundle shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -236,11 +252,12 @@ pub fn verify_bundle_with(
 /// The envelopes, a line each. Each line ends with a line break, so that there is one way to write them.
 fn events<'a>(archive: &Archive<'a>) -> Vec<&'a [u8]> {
     let text = archive.member("events.jsonl").unwrap_or_default();
-    // What is behind the last line break is nothing, or refused by who asks for the line break.
-    let text = text.strip_suffix(b"\n").unwrap_or(text);
     if text.is_empty() {
         return Vec::new();
     }
+    // What is behind the last line break is nothing, or refused by who asks for the line break. A line break alone ends a line
+    // that is empty, which is an envelope no less than any other.
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
     text.split(|byte| *byte == b'\n').take(MAX_EVENTS).collect()
 }
 

@@ -134,16 +134,8 @@ impl VerifyError {
     /// What it means for what was to be verified: something that was damaged or made up is not merely unverifiable.
     pub const fn verdict(&self) -> Verdict {
         match self {
-            Self::Bundle {
-                cause:
-                    BundleError::Archive(_)
-                    | BundleError::TrustRoot { .. }
-                    | BundleError::TooManyRoots
-                    | BundleError::Misnamed { .. }
-                    | BundleError::Swapped { .. },
-                ..
-            }
-            | Self::Untrusted { .. } => Verdict::Invalid,
+            Self::Bundle { cause, .. } => cause.verdict(),
+            Self::Untrusted { .. } => Verdict::Invalid,
             _ => Verdict::CannotVerify,
         }
     }

@@ -19,6 +19,15 @@ mod append_bench {
 )]
 #[path = "../it/attest/ledger.rs"]
 mod ledger;
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the ledgers name it; nothing is asked of it here"
+)]
+#[path = "../it/twin.rs"]
+mod twin;
 
 use std::io::Write as _;
 use std::time::Duration;

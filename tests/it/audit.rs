@@ -7,6 +7,7 @@ mod evidence;
 mod history;
 mod rows;
 mod scores;
+mod seen;
 mod stages;
 mod stream;
 mod timestamps;

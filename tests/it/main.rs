@@ -47,6 +47,7 @@ mod sandbox;
 mod serve;
 mod store;
 mod tool_gate;
+mod twin;
 mod watch;
 mod web;
 mod witness;

@@ -9,6 +9,7 @@ use caretaker::store::{Store, StoredAnchor};
 use serde_json::Value;
 
 use crate::log::scene::{NOW, witness};
+use crate::twin;
 
 pub(crate) fn run(program: &str, home: Option<&Path>, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
@@ -114,18 +115,11 @@ fn a_stranger_verifies_what_was_carried_away() {
         judged(&nothing, 3, "cannot-verify");
     }
     // The twin, written from docs/ledger.md, says the same.
-    let twin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verifier.py");
-    let twin = |bundle: &str| {
-        let words = [
-            twin.to_str().unwrap(),
-            bundle,
-            "--trust-root",
-            &root,
-            "--json",
-        ];
+    let twins = |bundle: &str| {
+        let words = [twin::SCRIPT, bundle, "--trust-root", &root, "--json"];
         run("python3", None, &words)
     };
-    judged(&twin(&bundle), 0, "valid");
+    judged(&twins(&bundle), 0, "valid");
     witnesses_are_asked_for(&home, incident, &root, &path("seen"));
 
     // The second time only what is new is verified.
@@ -151,7 +145,7 @@ fn a_stranger_verifies_what_was_carried_away() {
         std::fs::write(&edited, &changed).unwrap();
         for output in [
             verify(VERIFIER, &[&edited, "--trust-root", &root, "--json"]),
-            twin(&edited),
+            twins(&edited),
         ] {
             let code = output.status.code();
             assert!(matches!(code, Some(1 | 3)), "byte {place}: {code:?}");
@@ -189,14 +183,13 @@ fn witnesses_are_asked_for(home: &Path, incident: &str, root: &str, place: &str)
         let words = ["ledger", "export", incident, "-o", &bundle];
         done(&run(CARETAKER, Some(home), &words));
     };
-    let twin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verifier.py");
     let asked = |what: &str, policy: &str, code: i32, verdict: &str| {
         let words = [what, "--trust-root", root, "--policy", policy, "--json"];
         let ours = judged(&run(VERIFIER, None, &words), code, verdict);
         let through = [&["verify"], &words[..]].concat();
         assert_eq!(judged(&run(CARETAKER, None, &through), code, verdict), ours);
         if Path::new(what).is_file() {
-            let words = [&[twin.to_str().unwrap()], &words[..]].concat();
+            let words = [&[twin::SCRIPT], &words[..]].concat();
             judged(&run("python3", None, &words), code, verdict);
         }
         ours

@@ -11,6 +11,7 @@ use caretaker::store::{Store, StoredAnchor};
 
 use super::openssl::OpenSsl;
 use crate::offline::{CARETAKER, VERIFIER, done, judged, run};
+use crate::twin;
 
 const P_256: &[&str] = &["EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
 
@@ -95,14 +96,7 @@ async fn an_auditor_learns_before_which_moment_events_existed() {
             "{text}"
         );
     }
-    let twin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verifier.py");
-    let words = [
-        twin.to_str().unwrap(),
-        &bundle,
-        "--trust-root",
-        &root,
-        "--json",
-    ];
+    let words = [twin::SCRIPT, &bundle, "--trust-root", &root, "--json"];
     judged(&run("python3", None, &words), 0, "valid");
 
     what_somebody_puts_into_a_folder_is_looked_at(&a, &log, size, &|more| verify(&log, more));

@@ -1,5 +1,7 @@
 //! An organisation with its keys, and ledgers it wrote: what the other tests bend and break.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use caretaker::attest::chain::{ChainReport, Expectation, Head, Link, Rule, Verdict as Outcome};
@@ -7,10 +9,13 @@ use caretaker::attest::dsse::{IN_TOTO, pae};
 use caretaker::attest::predicate::*;
 use caretaker::attest::trust_root::{RoleKey, RoleKeys};
 use caretaker::attest::*;
+use caretaker::audit::{BundleContents, Pin, Rule as BundleRule};
 use caretaker::change::{ObjectFormat, Oid, Sha256Digest};
 use caretaker::clock::Millis;
 use caretaker::id::{EventId, ExecutionId, IncidentId};
 use ed25519_dalek::Signer as _;
+
+use crate::twin::verify_bundle;
 
 /// The moment at which everything happens.
 pub(crate) const NOW: Millis = Millis(1_800_000_000_000);
@@ -329,7 +334,59 @@ impl Ledger {
     }
 
     pub(crate) fn verify(&self) -> ChainReport {
-        verify_chain(&self.trust, &self.expectation(), &self.envelopes)
+        self.verify_as(&self.expectation())
+    }
+
+    /// Verifies the chain, has both verifiers judge a bundle of it, and asserts that all say the same.
+    #[track_caller]
+    pub(crate) fn verify_as(&self, expectation: &Expectation) -> ChainReport {
+        let report = verify_chain(&self.trust, expectation, &self.envelopes);
+        let pin = Pin::Root(Box::new(self.trust.newest().clone()));
+        let bundled = verify_bundle(&self.bundle(), &pin, None).unwrap();
+        // A line break in an envelope makes two lines of it.
+        let whole = |envelope: &Vec<u8>| !envelope.contains(&b'\n');
+        if self.envelopes.iter().all(whole) {
+            let ours: BTreeSet<_> = report
+                .failures
+                .iter()
+                .map(|one| (one.seq, one.rule))
+                .collect();
+            let failures = bundled.report.failures.iter();
+            let found: BTreeSet<_> = failures
+                .filter_map(|one| match one.rule {
+                    BundleRule::Chain(rule) => Some((one.seq, rule)),
+                    _ => None,
+                })
+                .collect();
+            let expected = |(_, rule): &&(u64, Rule)| {
+                // What a bundle's verifier does not know.
+                !matches!(rule, Rule::Head | Rule::Incident | Rule::Project)
+            };
+            let missed: Vec<_> = ours.difference(&found).filter(expected).collect();
+            let further: Vec<_> = found.difference(&ours).filter(expected).collect();
+            assert!(
+                missed.is_empty() && further.is_empty(),
+                "{report:#?} {bundled:#?}"
+            );
+        }
+        report
+    }
+
+    /// A bundle of it, without a log: by that alone it cannot be verified.
+    fn bundle(&self) -> Vec<u8> {
+        let roots = self.trust.versions();
+        let contents = BundleContents {
+            trust_roots: roots
+                .map(|root| (root.document().version, root.to_bytes().unwrap()))
+                .collect(),
+            events: self
+                .envelopes
+                .iter()
+                .map(|one| (one.clone(), Vec::new()))
+                .collect(),
+            ..BundleContents::default()
+        };
+        contents.write().unwrap()
     }
 
     /// Asserts that the chain is invalid because of `rule` at `seq`, and returns that failure's words.

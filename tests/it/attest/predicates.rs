@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 
 use super::examples::*;
 use super::ledger::*;
+use crate::twin;
 
 #[test]
 fn every_kind_is_read_back_as_it_was_written() {
     for statement in examples() {
         let bytes = statement.draft().unwrap();
         assert_eq!(
-            Statement::parse(&bytes).unwrap(),
+            twin::statement(&bytes).unwrap(),
             statement,
             "{}",
             statement.predicate_type()
@@ -52,7 +53,7 @@ fn an_unknown_member_anywhere_is_refused() {
             let mut bent = value.clone();
             let object = bent.pointer_mut(&way).unwrap();
             object["unknown"] = json!(1);
-            let refused = Statement::parse(&serde_json::to_vec(&bent).unwrap());
+            let refused = twin::statement(&serde_json::to_vec(&bent).unwrap());
             assert!(
                 refused.is_err(),
                 "{}: {way} takes an unknown member",
@@ -95,7 +96,7 @@ fn every_digest_of_every_subject_counts() {
             bent.push(one);
         }
         for bent in bent {
-            let refused = Statement::parse(&serde_json::to_vec(&bent).unwrap());
+            let refused = twin::statement(&serde_json::to_vec(&bent).unwrap());
             assert!(
                 matches!(refused, Err(StatementError::Subjects { .. })),
                 "{kind}: {refused:?}"

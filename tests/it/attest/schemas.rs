@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::examples::examples;
 use super::ledger::{Ledger, root_document, trust_root};
+use crate::twin;
 
 fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schemas"))
@@ -184,7 +185,7 @@ fn schema_and_reader_refuse_the_same() {
             }
         }
         for (what, case) in cases {
-            let read = Statement::parse(&serde_json::to_vec(&case).unwrap());
+            let read = twin::statement(&serde_json::to_vec(&case).unwrap());
             let fits = statements.is_valid(&case);
             let kind = statement.predicate_type();
             if read.is_ok() {

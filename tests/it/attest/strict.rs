@@ -1,11 +1,12 @@
 //! Strict JSON: what two readers could read differently is refused.
 
-use caretaker::attest::json::{Json, JsonError, MAX_DEPTH, parse, read};
-use caretaker::attest::{Event, Statement};
+use caretaker::attest::Event;
+use caretaker::attest::json::{Json, JsonError, MAX_DEPTH, parse};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::ledger::{Ledger, payload_of};
+use crate::twin::{self, read};
 
 fn refused(text: &str) -> JsonError {
     match read(text.as_bytes(), 1_000_000) {
@@ -190,7 +191,7 @@ fn a_typed_reading_must_be_the_whole_document() {
 #[test]
 fn a_signed_statement_with_an_unknown_or_repeated_member_is_no_statement() {
     let good = String::from_utf8(payload_of(&Ledger::merged().envelopes[1])).unwrap();
-    assert!(Statement::parse(good.as_bytes()).is_ok());
+    assert!(twin::statement(good.as_bytes()).is_ok());
     for (from, to) in [
         ("\"terminal\":false", "\"terminal\":false,\"note\":1"),
         (
@@ -214,12 +215,12 @@ fn a_signed_statement_with_an_unknown_or_repeated_member_is_no_statement() {
     ] {
         assert!(good.contains(from), "{from}");
         let bad = good.replacen(from, to, 1);
-        assert!(Statement::parse(bad.as_bytes()).is_err(), "{to}");
+        assert!(twin::statement(bad.as_bytes()).is_err(), "{to}");
     }
     // Another order and layout mean the same: verification never depends on a re-serialisation.
     let value: serde_json::Value = serde_json::from_str(&good).unwrap();
     let laid_out =
-        Statement::parse(serde_json::to_string_pretty(&value).unwrap().as_bytes()).unwrap();
+        twin::statement(serde_json::to_string_pretty(&value).unwrap().as_bytes()).unwrap();
     assert!(matches!(
         laid_out.as_event(),
         Some(Event::PolicyDecision(_))

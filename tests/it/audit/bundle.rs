@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use caretaker::attest::chain::{Rule as ChainRule, Verdict};
 use caretaker::attest::trust_root::{Revocation, SideKey};
 use caretaker::attest::{List, SecretKey, Text, TrustRoot, TrustRootDocument};
-use caretaker::audit::{
-    BundleContents, BundleError, BundleReport, Ending, Pin, Rule, log_origin, verify_bundle,
-};
+use caretaker::audit::{BundleContents, BundleError, BundleReport, Ending, Pin, Rule, log_origin};
 use caretaker::change::Sha256Digest;
 use caretaker::clock::Millis;
 use caretaker::log::{
@@ -18,6 +16,7 @@ use proptest::prelude::*;
 use super::super::attest::ledger::{
     Ledger, forge, key, label, payload_of, role_keys, root_document, root_key, seed,
 };
+use crate::twin::verify_bundle;
 use caretaker::attest::Role;
 use caretaker::attest::dsse::IN_TOTO;
 
@@ -87,7 +86,12 @@ impl Log {
     }
 
     pub(super) fn checkpoint_by(&self, key: &SecretKey) -> SignedCheckpoint {
-        let origin = log_origin("example").unwrap();
+        self.checkpoint_of("example", key)
+    }
+
+    /// As if it were another organisation's log.
+    pub(super) fn checkpoint_of(&self, organisation: &str, key: &SecretKey) -> SignedCheckpoint {
+        let origin = log_origin(organisation).unwrap();
         let signer = LogSigner::new(origin.clone(), key);
         signer
             .sign(Checkpoint::new(origin, self.tree.head()))
@@ -353,6 +357,23 @@ fn there_is_one_way_to_write_the_events() {
         events.extend(edit);
         let report = check(&packed(&members));
         assert_eq!(report.report.verdict, Verdict::Invalid, "{report:#?}");
+    }
+    // A line without anything in it is a line; only no bytes are no events.
+    let envelope = Rule::Chain(ChainRule::Envelope);
+    for (events, verdict, rule) in [
+        (
+            &b""[..],
+            Verdict::CannotVerify,
+            Rule::Chain(ChainRule::Empty),
+        ),
+        // Break it: take the line break away before `is_empty` is asked in `audit::bundle::events`.
+        (b"\n", Verdict::Invalid, envelope),
+        (b"\n\n", Verdict::Invalid, envelope),
+    ] {
+        let mut members = unpacked(&bundle);
+        members.retain(|name, _| !name.starts_with("proofs/"));
+        members.insert("events.jsonl".to_owned(), events.to_vec());
+        assert_failed(&check(&packed(&members)), verdict, rule);
     }
     let mut members = unpacked(&bundle);
     let hash = format!("{}\n", TreeHash::of_nothing());
@@ -624,6 +645,7 @@ proptest! {
         let mut bundle = contents(&merged()).write().unwrap();
         let place = place.index(bundle.len());
         bundle[place] ^= 1 << bit;
+        // By neither verifier.
         let judged = verify_bundle(&bundle, &pin(), None);
         prop_assert!(judged.is_err() || judged.unwrap().report.verdict != Verdict::Valid);
     }

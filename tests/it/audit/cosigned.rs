@@ -1,15 +1,13 @@
 //! Witnesses' words in a bundle, by an auditor's policy; our verifier and its twin say the same.
 
-use std::process::Command;
-
 use caretaker::attest::chain::Verdict;
-use caretaker::audit::{BundleReport, Rule, verify_bundle_with};
+use caretaker::audit::{BundleReport, Rule};
 use caretaker::log::{AuditorPolicy, LogPolicy, SignatureType, SignedCheckpoint, VerifierKey};
-use serde_json::Value;
 
-use super::bundle::{Log, assert_failed, log_key, logged, merged, pin, trust_root};
+use super::bundle::{Log, assert_failed, log_key, logged, merged, pin};
 use crate::attest::ledger::Ledger;
 use crate::log::scene::{NOW, witness};
+use crate::twin::{twins, verify_bundle, verify_bundle_under};
 
 fn vkey(number: u8) -> String {
     witness(number).verifier().to_string()
@@ -64,44 +62,7 @@ impl World {
 /// What both verifiers say under a policy.
 #[track_caller]
 fn check(bundle: &[u8], policy: &str) -> BundleReport {
-    let parsed = AuditorPolicy::parse(policy.as_bytes()).unwrap();
-    let report = verify_bundle_with(bundle, &pin(), None, Some(&parsed)).unwrap();
-    let ours = serde_json::to_value(&report).unwrap();
-    let twins = twin(bundle, policy);
-    for member in ["verdict", "cosignatures", "checkpoint"] {
-        assert_eq!(ours[member], twins[member], "{member}: {twins}");
-    }
-    let rules = |document: &Value| -> Vec<(u64, String)> {
-        let failures = document["failures"].as_array().unwrap().iter();
-        let rule = |failure: &Value| {
-            let rule = failure["rule"].as_str().unwrap().to_owned();
-            (failure["seq"].as_u64().unwrap(), rule)
-        };
-        failures.map(rule).collect()
-    };
-    assert_eq!(rules(&ours), rules(&twins));
-    report
-}
-
-fn twin(bundle: &[u8], policy: &str) -> Value {
-    let place = tempfile::tempdir().unwrap();
-    let file = |name: &str, bytes: &[u8]| {
-        let path = place.path().join(name);
-        std::fs::write(&path, bytes).unwrap();
-        path
-    };
-    let mut command = Command::new("python3");
-    command
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/verifier.py"))
-        .arg(file("bundle", bundle))
-        .arg("--trust-root")
-        .arg(file("root", &trust_root().to_bytes().unwrap()))
-        .arg("--policy")
-        .arg(file("policy", policy.as_bytes()))
-        .arg("--json");
-    let output = command.output().unwrap();
-    let said = serde_json::from_slice(&output.stdout);
-    said.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+    verify_bundle_under(bundle, &pin(), None, Some(policy)).unwrap()
 }
 
 /// Two of three witnesses, over the bundles' log.
@@ -127,7 +88,7 @@ fn a_bundle_that_enough_witnesses_have_seen_is_valid() {
     // The lines of witnesses that nobody asked for change nothing.
     let report = check(&world.bundle(&[7]), "quorum none\n");
     assert_eq!(report.report.verdict, Verdict::Valid);
-    let without = verify_bundle_with(&world.bundle(&[7]), &pin(), None, None).unwrap();
+    let without = verify_bundle(&world.bundle(&[7]), &pin(), None).unwrap();
     assert_eq!(
         (without.report.verdict, without.cosignatures),
         (Verdict::Valid, None)
@@ -290,7 +251,7 @@ fn both_verifiers_read_the_same_policies() {
         "word\n".to_owned(),
     ] {
         AuditorPolicy::parse(text.as_bytes()).unwrap_err();
-        let said = twin(&bundle, &text);
+        let said = twins(&bundle, &pin(), None, Some(&text));
         assert_eq!(said["verdict"], "cannot-verify", "{text}: {said}");
         assert_eq!(said["failures"][0]["rule"], "bundle", "{text}: {said}");
     }

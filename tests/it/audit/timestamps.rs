@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use caretaker::anchor::timestamp::Roots;
 use caretaker::attest::SecretKey;
 use caretaker::attest::chain::Verdict;
-use caretaker::audit::{
-    BundleContents, BundleReport, Rule, TimestampVerdict, by_authority, verify_bundle,
-};
+use caretaker::audit::{BundleContents, BundleReport, Rule, TimestampVerdict, by_authority};
 use caretaker::change::Sha256Digest;
 use caretaker::clock::Millis;
 use caretaker::log::{ProofPlan, SignedCheckpoint};
 
-use super::bundle::{Log, assert_failed, check, logged, merged, packed, pin, trust_root, unpacked};
+use super::bundle::{Log, assert_failed, check, logged, merged, packed, pin, unpacked};
 use crate::anchor::made::{Authority, Made, SHA256};
-use crate::offline::run;
+use crate::twin::verify_bundle;
 
 /// What an authority answers about a checkpoint.
 fn stamp(authority: &Authority, checkpoint: &SignedCheckpoint, at: &str) -> Vec<u8> {
@@ -264,34 +262,6 @@ fn a_stamped_checkpoint_is_the_logs_and_proven() {
     let bundle = world_of(&Authority::new("Authority A"));
     for Edit(change, verdict, rule) in edits() {
         assert_failed(&check(&with(&bundle, change)), verdict, rule);
-    }
-}
-
-/// The second verifier, written from `docs/ledger.md`.
-#[test]
-fn the_twin_says_the_same_of_timestamps() {
-    let place = tempfile::tempdir().unwrap();
-    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
-    let (file, root) = (path("x.caretaker"), path("root.json"));
-    std::fs::write(&root, trust_root().to_bytes().unwrap()).unwrap();
-    let twin = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/verifier.py");
-    let judged = |bundle: &[u8]| {
-        std::fs::write(&file, bundle).unwrap();
-        let words = [twin, &file, "--trust-root", &root, "--json"];
-        let output = run("python3", None, &words);
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let rules = report["failures"].as_array().unwrap().iter();
-        let rules: Vec<String> = rules
-            .map(|one| one["rule"].as_str().unwrap().to_owned())
-            .collect();
-        (report["verdict"].as_str().unwrap().to_owned(), rules)
-    };
-    let bundle = world_of(&Authority::new("Authority A"));
-    assert_eq!(judged(&bundle), ("valid".to_owned(), Vec::new()));
-    for Edit(change, verdict, rule) in edits() {
-        let (said, rules) = judged(&with(&bundle, change));
-        assert_eq!(said, verdict.name());
-        assert!(rules.contains(&rule.name().to_owned()), "{rules:?} {rule}");
     }
 }
 
