@@ -30,7 +30,7 @@ pub use evidence::KeptEvidence;
 pub use landed::{LandedCommit, LandedFailure, LandedReport, LoggedExecutions, audit_landed};
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};
-pub use stored::{ChainRecord, StoredLedger};
+pub use stored::{ChainRecord, LogPlace, StoredLedger};
 pub use stream::{IncidentKey, LogFiles, LogMemory, LogReport, Places, extends, verify_log};
 pub use timeline::{ApprovalRecord, AuditRecord, Entry, Records, timeline};
 pub use timestamp::{

@@ -17,6 +17,17 @@ pub struct ChainRecord {
     pub head: Option<Sha256Digest>,
 }
 
+/// Where the organisation's log has an event of the incident, raw as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPlace {
+    /// Position in the incident's chain.
+    pub seq: i64,
+    /// Position in the log.
+    pub position: i64,
+    /// The leaf hash that proofs are made of.
+    pub hash: Option<Vec<u8>>,
+}
+
 /// One incident's ledger, read in one transaction and in the order of `seq`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredLedger {
@@ -28,6 +39,8 @@ pub struct StoredLedger {
     pub rows: Vec<LedgerRow>,
     /// Where the chain ends.
     pub chain: ChainRecord,
+    /// Where the log has the incident's events, in the order of `seq`: only this shows that rows and record were cut together.
+    pub places: Vec<LogPlace>,
     /// The stage that is shown for the incident.
     pub stage: Stage,
     /// Statements drafted, signed or not.

@@ -1,15 +1,18 @@
 //! The check of a ledger as it is stored.
 
+use std::collections::BTreeMap;
+
 use super::evidence;
 use super::fit::misfit;
 use super::report::{Report, Rule};
-use super::{LedgerRow, StoredLedger};
+use super::{LedgerRow, LogPlace, StoredLedger};
 use crate::attest::chain::Verdict;
 use crate::attest::{Event, TrustHistory, verify_chain};
 use crate::incident::Stage;
+use crate::log::TreeHash;
 
 /// Verifies one incident's ledger as it is stored: the chain of its envelopes, every column of every row, the record of
-/// its end, that the incident's stage rests on what is signed, and that the evidence that events name is there. Keeps
+/// its end, that the log has these events and no other of the incident, that the incident's stage rests on what is signed, and that the evidence that events name is there. Keeps
 /// nothing, caches nothing, never panics.
 pub fn verify(trust: &TrustHistory, ledger: &StoredLedger) -> Report {
     let mut report = Report::from(verify_chain(
@@ -21,6 +24,7 @@ pub fn verify(trust: &TrustHistory, ledger: &StoredLedger) -> Report {
         check_row(&mut report, ledger, position, row);
     }
     check_record(&mut report, ledger);
+    check_places(&mut report, ledger);
     check_drafts(&mut report, ledger);
     check_stage(&mut report, ledger);
     evidence::check(&mut report, trust, &ledger.evidence);
@@ -90,6 +94,44 @@ fn check_record(report: &mut Report, ledger: &StoredLedger) {
             format!("{recorded} rows"),
             format!("{rows} rows"),
         );
+    }
+}
+
+/// The log has a leaf for each row, with its bytes, and none for a row that is not there.
+fn check_places(report: &mut Report, ledger: &StoredLedger) {
+    let mut places: BTreeMap<i64, &LogPlace> = BTreeMap::new();
+    let mut gone: Option<&LogPlace> = None;
+    for place in &ledger.places {
+        if let Some(twice) = places.insert(place.seq, place) {
+            gone.get_or_insert(twice);
+        }
+    }
+    for (position, row) in ledger.rows.iter().enumerate() {
+        let Some(place) = places.remove(&row.seq) else {
+            let expected = "a leaf of the log with this event".to_owned();
+            let verdict = Verdict::CannotVerify;
+            report.fail_event(position, verdict, Rule::Log, expected, "none".to_owned());
+            continue;
+        };
+        let hash = TreeHash::of_leaf(&row.envelope);
+        if place.hash.as_deref() != Some(hash.as_bytes()) {
+            let expected = format!("the event that is leaf {} of the log", place.position);
+            report.fail_row(position, Rule::Log, expected, "another one".to_owned());
+        }
+    }
+    // Break it: leave this out; rows that were cut off the end together with everything that counts them are not missed
+    // (`audit::rows::events_that_the_log_has_and_the_ledger_has_not_show`).
+    if let Some(place) = places.into_values().next().or(gone) {
+        let expected = format!(
+            "as many events as the log has of the incident, {}",
+            ledger.places.len()
+        );
+        let LogPlace { seq, position, .. } = place;
+        let found = format!(
+            "{} rows; event {seq}, leaf {position} of the log, is gone",
+            ledger.rows.len()
+        );
+        report.fail_whole(Verdict::Invalid, Rule::Log, expected, found);
     }
 }
 

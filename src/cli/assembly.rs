@@ -111,6 +111,7 @@ pub(super) async fn engine(
             },
         },
         anchoring: anchoring(configuration)?,
+        walked: tokio::sync::Mutex::default(),
         events: events(configuration)?,
         gate: None,
         failpoint: None,

@@ -177,21 +177,7 @@ impl<'k> CheckpointSigner<'k> {
                 });
             }
         }
-        while tree.size() < head.size() {
-            let to = head.size().min(tree.size() + CHUNK);
-            let leaves = scoped.log_leaves(tree.size(), to).await?;
-            for leaf in &leaves {
-                let position = tree.size();
-                let entry = leaf.entry.as_deref().filter(|_| leaf.position == position);
-                let entry = entry.ok_or(CheckpointRefusal::Missing { position })?;
-                tree.append(TreeHash::of_leaf(entry))?;
-            }
-            if tree.size() < to {
-                return Err(CheckpointRefusal::Missing {
-                    position: tree.size(),
-                });
-            }
-        }
+        let tree = grown(scoped, tree, head.size(), |_| {}).await?;
         // Break it: drop this comparison; what is signed is then whatever hashes stand in the database
         // (`log::keeping::hashes_that_are_not_the_leaves_get_no_checkpoint`).
         if tree.head() == head {
@@ -233,6 +219,32 @@ impl<'k> CheckpointSigner<'k> {
     fn place(&self) -> String {
         self.memory.display().to_string()
     }
+}
+
+/// The tree with the leaves up to `size`, each of which is shown to `look`.
+pub(super) async fn grown(
+    scoped: &Scoped<'_>,
+    mut tree: Frontier,
+    size: u64,
+    mut look: impl FnMut(&[u8]) + Send,
+) -> Result<Frontier, CheckpointRefusal> {
+    while tree.size() < size {
+        let to = size.min(tree.size() + CHUNK);
+        let leaves = scoped.log_leaves(tree.size(), to).await?;
+        for leaf in &leaves {
+            let position = tree.size();
+            let entry = leaf.entry.as_deref().filter(|_| leaf.position == position);
+            let entry = entry.ok_or(CheckpointRefusal::Missing { position })?;
+            look(entry);
+            tree.append(TreeHash::of_leaf(entry))?;
+        }
+        if tree.size() < to {
+            return Err(CheckpointRefusal::Missing {
+                position: tree.size(),
+            });
+        }
+    }
+    Ok(tree)
 }
 
 fn memory(path: &Path, cause: io::Error) -> CheckpointRefusal {

@@ -34,6 +34,7 @@ mod service;
 mod socket;
 mod succession;
 mod trust;
+mod walked;
 
 pub use checkpoint::{CheckpointRefusal, CheckpointSigner};
 pub use create::{Created, create, seal_root_key};
@@ -52,6 +53,7 @@ pub use secret::secret_bytes;
 pub use service::SigningService;
 pub use succession::{Passed, Point, Replaced, Succeeded, Succession, SuccessionError, Wish};
 pub use trust::trust_history;
+pub use walked::WalkedLog;
 
 use crate::attest::KeyUse;
 use crate::attest::keys::FillError;

@@ -8,7 +8,7 @@ use super::{StoreError, Work, value};
 use crate::attest::Role;
 use crate::attest::predicate::Project;
 use crate::attest::{Label, Text};
-use crate::audit::{ChainRecord, KeptEvidence, LedgerRow, StoredLedger};
+use crate::audit::{ChainRecord, KeptEvidence, LedgerRow, LogPlace, StoredLedger};
 use crate::clock::Millis;
 use crate::id::{IncidentId, OrganisationId};
 use crate::incident::{Draft, Stage};
@@ -32,7 +32,7 @@ pub(super) fn draft_from_row(row: &AnyRow) -> Result<Draft, StoreError> {
     })
 }
 
-/// A ledger from the row that heads its incident and its own rows, without evidence. The rows stay raw: judging them is the verifier's part.
+/// A ledger from the row that heads its incident and its own rows, without evidence and places in the log. The rows stay raw: judging them is the verifier's part.
 pub(super) fn from_rows(head: &AnyRow, rows: &[AnyRow]) -> Result<StoredLedger, StoreError> {
     let uri = Text::new(&value::text(head, "project_url")?);
     let repository_id = Label::new(&value::text(head, "repository_id")?);
@@ -47,9 +47,18 @@ pub(super) fn from_rows(head: &AnyRow, rows: &[AnyRow]) -> Result<StoredLedger, 
             next_seq: value::count(head, "next_seq")?,
             head: value::optional_digest(head, "head")?,
         },
+        places: Vec::new(),
         stage: value::word::<Stage>(head, "stage")?,
         drafted: value::count(head, "next_draft")?,
         evidence: KeptEvidence::default(),
+    })
+}
+
+pub(super) fn place(row: &AnyRow) -> Result<LogPlace, StoreError> {
+    Ok(LogPlace {
+        seq: value::integer(row, "seq")?,
+        position: value::integer(row, "position")?,
+        hash: value::optional_bytes(row, "hash")?,
     })
 }
 

@@ -43,6 +43,10 @@ statements! {
     /// Its signed events, in order.
     LEDGER = "SELECT l.incident, l.seq, l.envelope, l.type, l.role, l.keyid, l.event_id, l.prev, l.pae, l.occurred_at \
         FROM ledger l JOIN incident i ON i.id = l.incident WHERE i.organisation = $1 AND l.incident = $2 ORDER BY l.seq";
+    /// Where the log has the incident's events, with the hashes of their leaves.
+    LOGGED = "SELECT f.seq, f.position, n.hash FROM incident i JOIN log_leaf f ON f.organisation = i.organisation AND f.incident = i.id \
+        LEFT JOIN log_node n ON n.organisation = f.organisation AND n.level = 0 AND n.position = f.position \
+        WHERE i.organisation = $1 AND i.id = $2 ORDER BY f.seq, f.position";
     /// One unsigned statement.
     DRAFT = "SELECT s.seq, s.role, s.statement, s.pae FROM statement s JOIN incident i ON i.id = s.incident \
         WHERE i.organisation = $1 AND s.incident = $2 AND s.seq = $3";
@@ -165,6 +169,8 @@ impl Scoped<'_> {
         let facts = work.all(self.of_incident(FACTS, incident)).await?;
         let snapshot = incident::snapshot(&head, &facts, None)?;
         let mut ledger = ledger::from_rows(&head, &rows)?;
+        let places = work.all(self.of_incident(LOGGED, incident)).await?;
+        ledger.places = places.iter().map(ledger::place).collect::<Result<_, _>>()?;
         ledger.evidence = work
             .kept_evidence(self.organisation, &ledger.rows, &snapshot)
             .await?;

@@ -64,7 +64,7 @@ pub(super) async fn bundle(State(state): State<WebState>, part: Part) -> Result<
         Some(cosigned) => cosigned,
         None => newest(&state).await?,
     };
-    if places.len() < ledger.rows.len() || needed > checkpoint.claimed().head().size() {
+    if places.len() != ledger.rows.len() || needed > checkpoint.claimed().head().size() {
         return Err(Refusal::NotLogged);
     }
     let documents = ledger.evidence.documents();

@@ -17,7 +17,7 @@ use crate::id::Entropy;
 use crate::incident::{Snapshot, stage};
 use crate::notify::Notifiers;
 use crate::sandbox::{Limits, Sandbox};
-use crate::signer::Keyring;
+use crate::signer::{Keyring, WalkedLog};
 use crate::store::{Project, Store, StoreError};
 use crate::workspace::Identity;
 
@@ -89,6 +89,8 @@ pub struct Engine {
     pub random: fn(&mut [u8]) -> Result<(), FillError>,
     /// What checkpoints of the log are shown to.
     pub anchoring: Anchoring,
+    /// The log as this process has read it.
+    pub walked: tokio::sync::Mutex<WalkedLog>,
     /// The audit stream.
     pub events: Arc<dyn EventSink>,
     /// Choices.

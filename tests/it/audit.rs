@@ -13,9 +13,12 @@ mod stream;
 mod timestamps;
 
 use caretaker::attest::chain::{Rule as ChainRule, Verdict};
-use caretaker::audit::{ChainRecord, KeptEvidence, LedgerRow, Report, Rule, StoredLedger, verify};
+use caretaker::audit::{
+    ChainRecord, KeptEvidence, LedgerRow, LogPlace, Report, Rule, StoredLedger, verify,
+};
 use caretaker::change::Sha256Digest;
 use caretaker::incident::Stage;
+use caretaker::log::TreeHash;
 
 use super::attest::ledger::Ledger;
 
@@ -34,10 +37,21 @@ fn stored(ledger: &Ledger, stage: Stage) -> StoredLedger {
             next_seq: ledger.envelopes.len() as u64,
             head: expected.head.map(|head| head.digest),
         },
+        places: places(&ledger.envelopes),
         stage,
         drafted: ledger.envelopes.len() as u64,
         evidence: kept(&ledger.documents),
     }
+}
+
+/// Where the log would have them.
+fn places(envelopes: &[Vec<u8>]) -> Vec<LogPlace> {
+    let place = |(seq, envelope): (i64, &Vec<u8>)| LogPlace {
+        seq,
+        position: 100 + seq,
+        hash: Some(TreeHash::of_leaf(envelope).as_bytes().to_vec()),
+    };
+    (0..).zip(envelopes).map(place).collect()
 }
 
 fn kept(documents: &[Vec<u8>]) -> KeptEvidence {

@@ -6,6 +6,7 @@ mod below;
 mod builtin;
 mod crash;
 mod credential;
+mod cut;
 mod fix;
 mod flake;
 mod gated;

@@ -48,12 +48,9 @@ pub(super) async fn hold(work: &Work<'_>, lacking: Lacking) -> Result<Hold, Step
         // (`worker::anchoring::nothing_is_merged_while_the_log_is_not_the_one_that_was_signed_for`).
         Err(refusal) => return Ok(Hold::Open(refusal.to_string())),
     };
-    let size = checkpoint.claimed().head().size();
-    let needed = needed(work).await?;
-    // The round before has logged whatever was not, so only a ledger that lost events comes here, which authorises nothing anyway.
-    let Some(needed) = needed.filter(|needed| *needed <= size) else {
-        let open = "the log does not hold every event of this incident; `caretaker ledger verify` says which";
-        return Ok(Hold::Open(open.to_owned()));
+    let needed = match needed(work, &checkpoint).await? {
+        Ok(needed) => needed,
+        Err(open) => return Ok(Hold::Open(open)),
     };
     for demand in demands {
         let held = demanded(work, demand, &checkpoint, needed, lacking).await?;
@@ -64,15 +61,34 @@ pub(super) async fn hold(work: &Work<'_>, lacking: Lacking) -> Result<Hold, Step
     Ok(Hold::Held(reference(&checkpoint)))
 }
 
-/// How many leaves a checkpoint has at least that covers every event of the incident; none when not every one is logged.
-async fn needed(work: &Work<'_>) -> Result<Option<u64>, StepError> {
-    let scoped = work.engine.store.within(&work.snapshot.organisation);
-    let places = scoped.log_places(&work.snapshot.incident).await;
+/// How many leaves a checkpoint has at least that covers every event of the incident. Where it does not, or covers events that the
+/// ledger does not have any more, the reason.
+async fn needed(
+    work: &Work<'_>,
+    checkpoint: &SignedCheckpoint,
+) -> Result<Result<u64, String>, StepError> {
+    let snapshot = work.snapshot;
+    let scoped = work.engine.store.within(&snapshot.organisation);
+    let places = scoped.log_places(&snapshot.incident).await;
     let places = places.map_err(|error| unread(&error))?;
-    let complete = (0..work.snapshot.ledger.appended)
-        .all(|seq| places.iter().any(|(logged, _)| *logged == seq));
+    let (head, appended) = (checkpoint.claimed().head(), snapshot.ledger.appended);
+    let one_each = (0..appended).eq(places.iter().map(|(seq, _)| *seq));
     let last = places.iter().map(|(_, position)| *position).max();
-    Ok(last.filter(|_| complete).map(|last| last + 1))
+    let Some(last) = last.filter(|last| one_each && *last < head.size()) else {
+        let open = "the log does not hold exactly the events of this incident's ledger; `caretaker ledger verify` says which";
+        return Ok(Err(open.to_owned()));
+    };
+    let mut walked = work.engine.walked.lock().await;
+    match walked.events(&scoped, head, &snapshot.incident).await {
+        Ok(logged) if logged == appended => Ok(Ok(last + 1)),
+        // Break it: go on; a merge then follows a ledger whose end was cut off and hidden in the log
+        // (`worker::cut::a_merge_does_not_follow_an_end_that_was_cut_off`).
+        Ok(logged) => Ok(Err(format!(
+            "the log has {logged} events of this incident and its ledger {appended}: somebody changed the database; restore it from a backup"
+        ))),
+        Err(CheckpointRefusal::Store(error)) => Err(unread(&error)),
+        Err(refusal) => Ok(Err(refusal.to_string())),
+    }
 }
 
 fn reference(checkpoint: &SignedCheckpoint) -> Option<CheckpointRef> {

@@ -198,6 +198,41 @@ fn an_end_cut_off_together_with_its_record_shows() {
     assert_failed(&ledger, &stored, Verdict::Invalid, (3, Rule::Stage));
 }
 
+// The line to break is named in `audit::verify`.
+#[test]
+fn events_that_the_log_has_and_the_ledger_has_not_show() {
+    let (mut ledger, _) = resolved();
+    ledger.admit_gap();
+    let whole = stored(&ledger, Stage::Resolved);
+    let mut cut = whole.clone();
+    cut.rows.pop();
+    cut.chain.next_seq = 4;
+    cut.chain.head = cut.rows[3].pae.parse().ok();
+    cut.drafted = 4;
+    let words = assert_failed(&ledger, &cut, Verdict::Invalid, (4, Rule::Log));
+    assert!(
+        words.contains("event 4, leaf 104 of the log, is gone"),
+        "{words}"
+    );
+    assert_eq!(
+        checked(&ledger, &cut).failures.len(),
+        1,
+        "nothing else tells"
+    );
+    cut.places.pop();
+    assert_valid(&ledger, &cut);
+    // One event cannot stand for another.
+    let mut twice = whole.clone();
+    twice.places.push(whole.places[4].clone());
+    assert_failed(&ledger, &twice, Verdict::Invalid, (5, Rule::Log));
+    let mut swapped = whole.clone();
+    swapped.places[1].hash.clone_from(&whole.places[2].hash);
+    assert_failed(&ledger, &swapped, Verdict::Invalid, (1, Rule::Log));
+    let mut unlogged = whole;
+    unlogged.places.remove(2);
+    assert_failed(&ledger, &unlogged, Verdict::CannotVerify, (2, Rule::Log));
+}
+
 #[test]
 fn swapped_or_repeated_rows_show() {
     for (a, b) in [(0, 1), (1, 2), (2, 3), (0, 3)] {

@@ -24,7 +24,7 @@ const FORGED: &[u8] = b"it is fine";
 
 /// An anchor that answers as a test says; without a word it holds what it is shown.
 #[derive(Clone)]
-struct Ear {
+pub(super) struct Ear {
     kind: AnchorKind,
     name: &'static str,
     script: Arc<Mutex<VecDeque<AnchorError>>>,
@@ -32,7 +32,7 @@ struct Ear {
 }
 
 impl Ear {
-    fn new(kind: AnchorKind, name: &'static str) -> Self {
+    pub(super) fn new(kind: AnchorKind, name: &'static str) -> Self {
         Self {
             kind,
             name,
@@ -50,7 +50,7 @@ impl Ear {
         self.script.lock().unwrap().extend(failures);
     }
 
-    fn contradicts(&self) {
+    pub(super) fn contradicts(&self) {
         self.script
             .lock()
             .unwrap()
@@ -117,8 +117,23 @@ impl Anchor for Ear {
 
 /// An approved fix in a project that demands these anchors.
 async fn approved(required: &str, ears: &[&Ear], branch: Option<BranchAnchor>) -> World {
+    approved_with(None, required, ears, branch).await
+}
+
+/// The same in a database that may be elsewhere, without a branch.
+pub(super) async fn approved_on(database: Option<String>, required: &str, ears: &[&Ear]) -> World {
+    approved_with(database, required, ears, None).await
+}
+
+async fn approved_with(
+    database: Option<String>,
+    required: &str,
+    ears: &[&Ear],
+    branch: Option<BranchAnchor>,
+) -> World {
     let mut world = World::new(Setting {
         rules: format!("{RULES}anchors: {{required: [{required}]}}\n"),
+        database,
         ..Setting::sums()
     })
     .await;

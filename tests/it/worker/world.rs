@@ -192,6 +192,7 @@ impl World {
             time: engine.time.clone(),
             random: engine.random,
             anchoring: engine.anchoring.clone(),
+            walked: tokio::sync::Mutex::default(),
             events: Arc::clone(&engine.events),
             gate: engine.gate.clone(),
             settings: engine.settings.clone(),
@@ -320,6 +321,7 @@ pub(crate) async fn engine(
         time: Time::Clock(clock.clone()),
         random: system_randomness,
         anchoring: Anchoring::default(),
+        walked: tokio::sync::Mutex::default(),
         gate: None,
         events: Arc::new(
             AuditStream::open(
