@@ -389,7 +389,7 @@ impl Watching {
             clock,
             _home: home,
         };
-        assert_eq!(watching.settle().await, Stage::AwaitingApproval);
+        assert_eq!(Box::pin(watching.settle()).await, Stage::AwaitingApproval);
         watching
     }
 

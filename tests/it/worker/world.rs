@@ -218,7 +218,7 @@ impl World {
     /// Lets the worker work, and time pass, until the incident is final or waits for a person.
     pub(crate) async fn settle(&self) -> Stage {
         for _ in 0..60 {
-            drain(&self.engine, "worker").await.unwrap();
+            Box::pin(drain(&self.engine, "worker")).await.unwrap();
             let stage = self.stage().await;
             if stage.is_final() || stage == Stage::AwaitingApproval {
                 return stage;
