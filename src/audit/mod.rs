@@ -31,7 +31,7 @@ pub use landed::{LandedCommit, LandedFailure, LandedReport, LoggedExecutions, au
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};
 pub use stored::{ChainRecord, LogPlace, StoredLedger};
-pub use stream::{LogFiles, LogMemory, LogReport, extends, verify_log};
+pub use stream::{LogFiles, LogMemory, LogReport, Policies, extends, verify_log};
 pub use timeline::{ApprovalRecord, AuditRecord, Entry, Records, timeline};
 pub use timestamp::{
     BroughtTimestamp, Stamped, TimestampRoots, TimestampVerdict, authority_of, by_authority,

@@ -5,6 +5,7 @@
 //! of its events, so that it can be walked again if it goes on after all.
 
 mod leaves;
+mod policies;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -22,6 +23,7 @@ use crate::log::{
     read_entries, verify_consistency, verify_inclusion,
 };
 use leaves::{Block, Judged, What, entries_tile, work};
+pub use policies::Policies;
 
 /// Blocks of leaves that wait for each worker's turn.
 const AHEAD: usize = 2;
@@ -55,6 +57,9 @@ pub struct LogMemory {
     pub incidents: BTreeMap<String, Vec<u64>>,
     /// The last sign of life, in milliseconds since 1970.
     pub alive_at: Option<i64>,
+    /// The rules in force.
+    #[serde(default, skip_serializing_if = "Policies::is_empty")]
+    pub policies: Policies,
 }
 
 /// What verification says about a log.
@@ -152,6 +157,7 @@ struct Audit<'a> {
     open: BTreeMap<u64, [u8; 16]>,
     ended: BTreeMap<u64, [u8; 16]>,
     alive_at: Option<i64>,
+    policies: Policies,
     report: LogReport,
 }
 
@@ -167,6 +173,7 @@ impl<'a> Audit<'a> {
             open: BTreeMap::new(),
             ended: BTreeMap::new(),
             alive_at: None,
+            policies: Policies::default(),
             report: LogReport {
                 verdict: Verdict::Valid,
                 leaves: head.size(),
@@ -234,6 +241,7 @@ impl<'a> Audit<'a> {
         self.tree = tree;
         self.before = Some(old);
         self.alive_at = memory.alive_at;
+        self.policies = memory.policies;
         for (name, places) in memory.incidents {
             let mut key = [0; 16];
             hex::decode_to_slice(&name, &mut key).map_err(|error| unknown(error.to_string()))?;
@@ -305,7 +313,14 @@ impl<'a> Audit<'a> {
         match leaf.what {
             What::Event(step) => {
                 self.report.events += 1;
+                self.check_rules(place, &step);
                 self.event(place, *step);
+            }
+            What::Policy(version) => {
+                self.report.events += 1;
+                if let Err((expected, found)) = self.policies.enter(&version) {
+                    self.fail(place, Verdict::Invalid, Rule::Policy, &expected, &found);
+                }
             }
             What::Statement => self.report.events += 1,
             What::Refused(refusal) => {
@@ -336,6 +351,18 @@ impl<'a> Audit<'a> {
             found,
         } = refusal;
         self.fail(place, *verdict, Rule::Chain(*rule), expected, found);
+    }
+
+    /// What was decided was decided by the rules in force.
+    fn check_rules(&mut self, place: u64, step: &Step) {
+        let Some((project, rules)) = step.rules() else {
+            return;
+        };
+        // Break it: leave this out; rules of yesterday then decide today
+        // (`audit::policies::a_decision_by_rules_that_were_rolled_back_is_named`).
+        if let Err((expected, found)) = self.policies.check(project, rules) {
+            self.fail(place, Verdict::Invalid, Rule::Policy, &expected, &found);
+        }
     }
 
     fn event(&mut self, place: u64, step: Step) {
@@ -471,6 +498,7 @@ impl<'a> Audit<'a> {
             root: self.head.root().to_digest(),
             incidents: incidents.collect(),
             alive_at: self.alive_at,
+            policies: self.policies,
         };
         (self.report, Some(memory))
     }
