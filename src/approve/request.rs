@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Binding, Principal, TokenHash};
+use super::{ApprovalToken, Binding, Principal, TokenHash};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::ApprovalId;
@@ -63,8 +63,10 @@ pub struct Consumption {
     pub approval: ApprovalId,
     /// Hash of the link's nonce.
     pub token: TokenHash,
-    /// The nonce itself, as it stood in the link: spent, and so no secret any more, but proof that the link was held.
-    pub nonce: String,
+    /// In the records of older versions the nonce itself. Whoever reads it could answer again, were the link made new in the
+    /// database: such a record shows nothing any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<String>,
     /// When the link was made.
     pub issued_at: Millis,
     /// When it would have expired.
@@ -77,9 +79,35 @@ pub struct Consumption {
     pub principal: Principal,
     /// A remark of at most 500 bytes.
     pub comment: Option<String>,
+    /// What shows that all of this was written down by who held the link: a code over the rest, by a key that follows from the
+    /// nonce. The nonce itself is kept nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<Sha256Digest>,
 }
 
 impl Consumption {
+    /// The record, sealed by the link that was used.
+    #[must_use]
+    pub fn sealed_by(self, token: &ApprovalToken) -> Self {
+        let seal = Some(self.seal_of(token));
+        Self { seal, ..self }
+    }
+
+    /// Whether it is as it was written down when this link was used.
+    pub fn is_sealed_by(&self, token: &ApprovalToken) -> bool {
+        // Break it: answer whether the token is the link's; who writes the database then turns a rejection into an approval
+        // (`worker::tampering::a_rejection_turned_into_an_approval_in_the_database_is_not_signed`).
+        self.seal == Some(self.seal_of(token))
+    }
+
+    fn seal_of(&self, token: &ApprovalToken) -> Sha256Digest {
+        let unsealed = Self {
+            seal: None,
+            ..self.clone()
+        };
+        token.code("caretaker/answer/v1", &unsealed.to_bytes())
+    }
+
     /// The compact JSON that is kept as evidence.
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()

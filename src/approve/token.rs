@@ -6,6 +6,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::attest::keys::hkdf_sha256;
 use crate::change::Sha256Digest;
 
 /// A text that cannot be an approval token.
@@ -28,6 +29,11 @@ impl ApprovalToken {
     /// What the store keeps and looks up by.
     pub fn hash(&self) -> TokenHash {
         TokenHash(Sha256Digest::of(self.0.as_slice()))
+    }
+
+    /// A code over a text that only who holds the token can make.
+    pub(super) fn code(&self, purpose: &str, text: &[u8]) -> Sha256Digest {
+        Sha256Digest::from_bytes(*hkdf_sha256(self.0.as_slice(), purpose.as_bytes(), text))
     }
 
     /// The token as it stands in the link: base64url without padding.

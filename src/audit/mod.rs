@@ -31,7 +31,9 @@ pub use landed::{LandedCommit, LandedFailure, LandedReport, LoggedExecutions, au
 pub use report::{Failure, Report, Rule};
 pub use row::{DeriveError, LedgerRow};
 pub use stored::{ChainRecord, LogPlace, StoredLedger};
-pub use stream::{IncidentKey, LogFiles, LogMemory, LogReport, Places, extends, verify_log};
+pub use stream::{
+    IncidentKey, LogFiles, LogMemory, LogReport, Places, Policies, extends, verify_log,
+};
 pub use timeline::{ApprovalRecord, AuditRecord, Entry, Records, timeline};
 pub use timestamp::{
     BroughtTimestamp, Stamped, TimestampRoots, TimestampVerdict, authority_of, by_authority,

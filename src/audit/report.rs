@@ -26,6 +26,8 @@ pub enum Rule {
     Evidence,
     /// Every event is a leaf of the organisation's log.
     Log,
+    /// Policy decided by the rules in force.
+    Policy,
     /// The log is the one that was seen before.
     Checkpoint,
     /// The witnesses that the auditor's policy asks for cosigned the checkpoint.
@@ -47,6 +49,7 @@ impl Rule {
             Self::Stage => "stage",
             Self::Evidence => "evidence",
             Self::Log => "log",
+            Self::Policy => "policy",
             Self::Checkpoint => "checkpoint",
             Self::Witness => "witness",
             Self::Timestamp => "timestamp",

@@ -6,6 +6,7 @@
 
 mod leaves;
 mod memory;
+mod policies;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -23,6 +24,7 @@ use crate::log::{
 };
 use leaves::{Block, Judged, What, entries_tile, work};
 pub use memory::{IncidentKey, LogMemory, Places};
+pub use policies::Policies;
 
 /// Blocks of leaves that wait for each worker's turn.
 const AHEAD: usize = 2;
@@ -141,6 +143,7 @@ struct Audit<'a> {
     open: BTreeMap<u64, IncidentKey>,
     ended: BTreeMap<u64, IncidentKey>,
     alive_at: Option<i64>,
+    policies: Policies,
     report: LogReport,
 }
 
@@ -156,6 +159,7 @@ impl<'a> Audit<'a> {
             open: BTreeMap::new(),
             ended: BTreeMap::new(),
             alive_at: None,
+            policies: Policies::default(),
             report: LogReport {
                 verdict: Verdict::Valid,
                 leaves: head.size(),
@@ -224,6 +228,7 @@ impl<'a> Audit<'a> {
         self.tree = tree;
         self.before = Some(old);
         self.alive_at = memory.alive_at;
+        self.policies = memory.policies;
         let known = memory.incidents.into_iter();
         self.chains = known
             .map(|(key, places)| (key, Chain::Known(places)))
@@ -294,7 +299,14 @@ impl<'a> Audit<'a> {
         match leaf.what {
             What::Event(step) => {
                 self.report.events += 1;
+                self.check_rules(place, &step);
                 self.event(place, *step);
+            }
+            What::Policy(version) => {
+                self.report.events += 1;
+                if let Err((expected, found)) = self.policies.enter(&version) {
+                    self.fail(place, Verdict::Invalid, Rule::Policy, &expected, &found);
+                }
             }
             What::Statement => self.report.events += 1,
             What::Refused(refusal) => {
@@ -325,6 +337,18 @@ impl<'a> Audit<'a> {
             found,
         } = refusal;
         self.fail(place, *verdict, Rule::Chain(*rule), expected, found);
+    }
+
+    /// What was decided was decided by the rules in force.
+    fn check_rules(&mut self, place: u64, step: &Step) {
+        let Some((project, rules)) = step.rules() else {
+            return;
+        };
+        // Break it: leave this out; rules of yesterday then decide today
+        // (`audit::policies::a_decision_by_rules_that_were_rolled_back_is_named`).
+        if let Err((expected, found)) = self.policies.check(project, rules) {
+            self.fail(place, Verdict::Invalid, Rule::Policy, &expected, &found);
+        }
     }
 
     fn event(&mut self, place: u64, step: Step) {
@@ -459,6 +483,7 @@ impl<'a> Audit<'a> {
             root: self.head.root().to_digest(),
             incidents: incidents.collect(),
             alive_at: self.alive_at,
+            policies: self.policies,
         };
         (self.report, Some(memory))
     }

@@ -7,6 +7,7 @@ mod watching;
 mod when;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
@@ -17,13 +18,14 @@ use super::installation::Installation;
 use super::runtime::block_on;
 use super::{Verdict, assembly, credential_events, print};
 use crate::approve::Principal;
+use crate::attest::Role;
 use crate::attest::text::shown;
 use crate::change::Sha256Digest;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{PollSchedule, read_file};
 use crate::id::{Entropy, ProjectId};
-use crate::onboard::{self, Office, Registered, Registration};
-use crate::signer::{CredentialSeal, system_randomness, trust_history};
+use crate::onboard::{self, Confirmation, Office, Registered, Registration};
+use crate::signer::{CredentialSeal, open_signer, system_randomness, trust_history};
 use crate::store::{Project, Store, WatchMode};
 
 /// The rules of a project that names none: those for an ecosystem that is not known.
@@ -143,8 +145,25 @@ async fn perform(command: &ProjectCommand, installation: &Installation) -> anyho
         ProjectCommand::Confirm(arguments) => {
             let (store, organisation) = installation.open_database().await?;
             let now = store.now().await?;
-            let (id, digest) = (&arguments.project, arguments.digest.as_ref());
-            let project = onboard::confirm(&store, &organisation, id, digest, now).await?;
+            let configuration = &installation.configuration;
+            let history = Arc::new(trust_history(configuration)?);
+            let signer = open_signer(
+                Role::Policy,
+                configuration,
+                &installation.environment,
+                &history,
+                SystemClock.now(),
+            )
+            .context("confirming a project needs the key of policy, which signs that its rules come into force")?;
+            let confirmation = Confirmation {
+                shown: arguments.digest.as_ref(),
+                by: &installation.current_user()?,
+                signer: signer.as_ref(),
+                trust: &history,
+                random: system_randomness,
+            };
+            let id = &arguments.project;
+            let project = onboard::confirm(&store, &organisation, id, &confirmation, now).await?;
             say(&project, "is watched from now on", arguments.json)?;
         }
         ProjectCommand::List(arguments) => {

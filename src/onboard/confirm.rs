@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use super::{OnboardError, find_present};
+use super::{OnboardError, find_present, policy};
 use crate::approve::Principal;
+use crate::attest::keys::FillError;
+use crate::attest::{Signer, TrustHistory};
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{OrganisationId, ProjectId};
@@ -64,19 +66,34 @@ pub async fn find(
     found.ok_or_else(|| OnboardError::Absent(id.clone()))
 }
 
-/// Makes a draft a watched project. `shown` is the digest of the draft that the person has seen, when they name one.
+/// A person's word, and what signs that the rules come into force by it.
+pub struct Confirmation<'a> {
+    /// The digest of the draft that the person has seen, when they name one.
+    pub shown: Option<&'a Sha256Digest>,
+    /// The person.
+    pub by: &'a Principal,
+    /// The signer of policy.
+    pub signer: &'a dyn Signer,
+    /// Whose signatures count.
+    pub trust: &'a TrustHistory,
+    /// Fills a buffer with random bytes.
+    pub random: fn(&mut [u8]) -> Result<(), FillError>,
+}
+
+/// Makes a draft a watched project, and logs its rules as the ones in force, signed, at once.
 ///
 /// # Errors
-/// There is no such draft, it is another one than was shown, it was changed in the store, or its repository is watched already.
+/// There is no such draft, it is another one than was shown, it was changed in the store, its repository is watched already, or
+/// policy does not sign.
 pub async fn confirm(
     store: &Store,
     organisation: &OrganisationId,
     id: &ProjectId,
-    shown: Option<&Sha256Digest>,
+    confirmation: &Confirmation<'_>,
     now: Millis,
 ) -> Result<Project, OnboardError> {
     let project = find_present(store, organisation, id).await?;
-    if let Some(expected) = shown
+    if let Some(expected) = confirmation.shown
         && *expected != project.draft_digest
     {
         return Err(OnboardError::OtherDraft {
@@ -91,7 +108,10 @@ pub async fn confirm(
             project: project.id,
         });
     }
-    store.confirm_project(&project, now).await?;
+    let version = policy::version(store, &project, confirmation, now).await?;
+    store
+        .confirm_project(&project, version.as_ref(), now)
+        .await?;
     find(store, organisation, id).await
 }
 

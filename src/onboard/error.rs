@@ -47,6 +47,16 @@ pub enum OnboardError {
         /// Why, with the mend.
         reason: String,
     },
+    /// The rules would come into force without a signature.
+    #[error(
+        "confirming {project}: that its rules come into force cannot be signed ({reason}); the key of policy has to be there, or whoever signs with it, since decisions count by signed rules alone"
+    )]
+    Unsigned {
+        /// The project.
+        project: ProjectId,
+        /// Why.
+        reason: String,
+    },
     /// The repository cannot be read with this credential.
     #[error("registering {repository}: {source}")]
     Provider {

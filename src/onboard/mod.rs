@@ -6,13 +6,14 @@ mod address;
 pub mod app;
 mod confirm;
 mod error;
+mod policy;
 mod register;
 mod rotate;
 mod tending;
 
 pub use access::{AccessNotes, access_notes, replacing};
 pub use address::{Repository, RepositoryAddressError};
-pub use confirm::{confirm, draft_digest, find, pause, resume, unfreeze};
+pub use confirm::{Confirmation, confirm, draft_digest, find, pause, resume, unfreeze};
 pub use error::OnboardError;
 pub use register::{Connect, Office, Registered, Registration, register};
 pub use rotate::{RotateError, Rotated, RotationPoint, rotate_deployment_key};

@@ -254,14 +254,16 @@ impl Work {
             request: value::parsed(&row, "request")?,
             approval: value::parsed(&row, "id")?,
             token: token.hash(),
-            nonce: token.to_link_text().as_str().to_owned(),
+            nonce: None,
             issued_at: Millis(value::integer(&row, "issued_at")?),
             expires_at: Millis(value::integer(&row, "expires_at")?),
             consumed_at: now,
             decision,
             principal: value::parsed(&row, "principal")?,
             comment: comment.map(ToOwned::to_owned),
-        };
+            seal: None,
+        }
+        .sealed_by(token);
         let (fact, document) = written(&record);
         self.keep(organisation, Some(incident), &document, now)
             .await?;

@@ -51,6 +51,9 @@ pub(super) mod scoped {
             WHERE f.organisation = $1 AND f.position >= $2 AND f.position < $3 ORDER BY f.position";
         /// Where the events of an incident are.
         pub(in crate::store) PLACES = "SELECT seq, position FROM log_leaf WHERE organisation = $1 AND incident = $2 ORDER BY seq";
+        /// What was signed for the organisation itself, newest first.
+        pub(in crate::store) OF_NO_INCIDENT = "SELECT entry FROM log_leaf WHERE organisation = $1 AND kind = $2 AND incident IS NULL \
+            ORDER BY position DESC";
         /// When something of a kind was logged last.
         pub(in crate::store) LAST_OF_KIND = "SELECT MAX(logged_at) AS logged_at FROM log_leaf WHERE organisation = $1 AND kind = $2";
         /// How many there are of a kind.
@@ -264,6 +267,16 @@ impl Scoped<'_> {
         rows.iter().map(place).collect()
     }
 
+    /// The envelopes of the organisation's own statements, newest first, unchecked.
+    pub async fn logged_statements(&self) -> Result<Vec<Vec<u8>>, StoreError> {
+        let mut work = self.store.reading("reading the log").await?;
+        let read = sqlx::query(scoped::OF_NO_INCIDENT)
+            .bind(self.organisation.as_str())
+            .bind(LeafKind::Statement.name());
+        let rows = work.all(read).await?;
+        rows.iter().map(|row| value::bytes(row, "entry")).collect()
+    }
+
     /// When something of this kind was logged last.
     pub async fn last_logged(&self, kind: LeafKind) -> Result<Option<Millis>, StoreError> {
         let mut work = self.store.reading("reading the log").await?;
@@ -421,6 +434,16 @@ impl Work {
         now: Millis,
     ) -> Result<(), StoreError> {
         let leaf = Leaf::record(record).map_err(|error| unreadable(&error))?;
+        self.log_leaf(organisation, &leaf, now).await
+    }
+
+    /// Logs what is of no incident's chain.
+    pub(super) async fn log_leaf(
+        &mut self,
+        organisation: &OrganisationId,
+        leaf: &Leaf,
+        now: Millis,
+    ) -> Result<(), StoreError> {
         let bytes = leaf.to_bytes().map_err(|error| unreadable(&error))?;
         let entry = Entry::Other(leaf.kind(), &bytes);
         self.log(organisation, &entry, now).await.map(|_| ())

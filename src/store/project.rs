@@ -9,7 +9,7 @@ use crate::approve::Principal;
 use crate::change::Sha256Digest;
 use crate::clock::Millis;
 use crate::id::{OrganisationId, ProjectId};
-use crate::log::Record;
+use crate::log::{Leaf, Record};
 
 statements! {
     /// A new draft.
@@ -183,8 +183,14 @@ impl Store {
     }
 
     /// A person confirmed the draft as it was shown (`project` as it was read then): it is watched from now on. A repository
-    /// is watched by one project of an organisation.
-    pub async fn confirm_project(&self, project: &Project, now: Millis) -> Result<(), StoreError> {
+    /// is watched by one project of an organisation. `version` is the signed word that its rules come into force; none where they
+    /// already are.
+    pub async fn confirm_project(
+        &self,
+        project: &Project,
+        version: Option<&Leaf>,
+        now: Millis,
+    ) -> Result<(), StoreError> {
         let doing = "confirming a project";
         let mut work = self.writing(doing).await?;
         let twin = sqlx::query(TWIN)
@@ -221,6 +227,9 @@ impl Store {
             bytes: project.rules.len() as u64,
         };
         work.log_record(&project.organisation, rules, now).await?;
+        if let Some(version) = version {
+            work.log_leaf(&project.organisation, version, now).await?;
+        }
         work.commit().await
     }
 

@@ -5,6 +5,7 @@ mod bundle;
 mod cosigned;
 mod evidence;
 mod history;
+mod policies;
 mod rows;
 mod scores;
 mod seen;

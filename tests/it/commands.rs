@@ -64,7 +64,7 @@ impl Desk {
         let ensured = store.ensure_organisation(organisation, "example", now);
         ensured.await.unwrap();
         store.insert_project(&project, b"sealed").await.unwrap();
-        store.confirm_project(&project, now).await.unwrap();
+        store.confirm_project(&project, None, now).await.unwrap();
         let place = repository_folder(&home, &project.id);
         TrustedRepository::open_or_create(&place).unwrap();
         let base = commit(&place, "a + b", None);

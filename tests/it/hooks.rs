@@ -130,7 +130,10 @@ impl World {
         ensured.await.unwrap();
         let inserted = self.store.insert_project(project, b"sealed");
         inserted.await.unwrap();
-        self.store.confirm_project(project, NOW).await.unwrap();
+        self.store
+            .confirm_project(project, None, NOW)
+            .await
+            .unwrap();
     }
 
     async fn raw(&self) -> AnyConnection {

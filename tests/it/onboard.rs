@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use caretaker::attest::predicate::PolicyVersion;
+use caretaker::attest::{Envelope, OrganisationEvent, Predicate, Role, authenticate};
+use caretaker::change::Sha256Digest;
 use caretaker::clock::{Millis, SystemClock};
 use caretaker::config::{Poll, ServiceUrl, health_checks};
 use caretaker::connector::Connector;
@@ -21,10 +24,10 @@ use caretaker::connector::github::{GithubConnector, GithubOptions, check_token};
 use caretaker::forge::{Forge, ForgeOptions, Moment, Plant, Planted, start};
 use caretaker::id::{OrganisationId, ProjectId};
 use caretaker::onboard::{
-    Office, OnboardError, Registered, Registration, Repository, confirm, draft_digest, pause,
-    register, resume,
+    self, Confirmation, Office, OnboardError, Registered, Registration, Repository, draft_digest,
+    pause, register, resume,
 };
-use caretaker::signer::{CredentialSeal, system_randomness};
+use caretaker::signer::{CredentialSeal, Keyring, system_randomness};
 use caretaker::store::{Project, ProjectState, Store, WatchMode};
 use caretaker::watch::{Watch, run};
 use caretaker::worker::Connectors;
@@ -142,6 +145,35 @@ impl Bench {
     async fn confirm(&self, id: &ProjectId) -> Result<Project, OnboardError> {
         confirm(&self.store, &self.organisation, id, None, NOW).await
     }
+}
+
+/// Somebody confirms, with keys that nobody uses otherwise.
+async fn confirm(
+    store: &Store,
+    organisation: &OrganisationId,
+    id: &ProjectId,
+    shown: Option<&Sha256Digest>,
+    now: Millis,
+) -> Result<Project, OnboardError> {
+    let keys = Keyring::in_memory(Some(organisation.clone()), now, &mut system_randomness);
+    confirm_under(&keys.unwrap(), store, id, shown, now).await
+}
+
+async fn confirm_under(
+    keys: &Keyring,
+    store: &Store,
+    id: &ProjectId,
+    shown: Option<&Sha256Digest>,
+    now: Millis,
+) -> Result<Project, OnboardError> {
+    let confirmation = Confirmation {
+        shown,
+        by: &"local:ada".parse().unwrap(),
+        signer: keys.signer(Role::Policy),
+        trust: keys.history(),
+        random: system_randomness,
+    };
+    onboard::confirm(store, keys.organisation(), id, &confirmation, now).await
 }
 
 async fn store(folder: &Path) -> Store {
@@ -506,4 +538,67 @@ async fn the_forges_tokens_are_told_apart_by_what_they_may_do() {
         less.missing,
         ["actions:write", "checks:read", "statuses:read"]
     );
+}
+
+/// The versions of rules that the log has, oldest first, each signed by policy.
+async fn versions(keys: &Keyring, store: &Store) -> Vec<PolicyVersion> {
+    let scoped = store.within(keys.organisation());
+    let statements = scoped.logged_statements().await.unwrap();
+    let version = |entry: &Vec<u8>| {
+        let envelope = Envelope::parse(entry).unwrap();
+        let attested = authenticate(keys.history(), &envelope).unwrap();
+        match attested.into_statement().into_predicate() {
+            Predicate::Organisation(OrganisationEvent::PolicyVersion(version)) => *version,
+            other => panic!("{other:?}"),
+        }
+    };
+    statements.iter().rev().map(version).collect()
+}
+
+/// Break it: leave the leaf out of `Store::confirm_project`.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_that_come_into_force_are_signed_and_logged() {
+    let bench = Bench::new().await;
+    let (store, organisation) = (&bench.store, &bench.organisation);
+    let keys = Keyring::in_memory(Some(organisation.clone()), NOW, &mut system_randomness);
+    let keys = keys.unwrap();
+    let by = "local:ada".parse().unwrap();
+    for (rules, number) in [(RULES, 1), (RULES, 1), ("denied: []\n", 2), (RULES, 3)] {
+        let registered = bench.register(|it| it.rules = rules.as_bytes()).await;
+        let project = registered.unwrap().project;
+        // Without a signature nothing comes into force.
+        let confirmation = Confirmation {
+            shown: None,
+            by: &by,
+            signer: keys.signer(Role::Executor),
+            trust: keys.history(),
+            random: system_randomness,
+        };
+        let id = &project.id;
+        let refused = onboard::confirm(store, organisation, id, &confirmation, NOW).await;
+        let changed = versions(&keys, store)
+            .await
+            .last()
+            .is_none_or(|newest| newest.version < number);
+        if changed {
+            let error = refused.unwrap_err();
+            assert!(matches!(error, OnboardError::Unsigned { .. }), "{error}");
+            let found = onboard::find(store, organisation, id).await.unwrap();
+            assert_eq!(found.state, ProjectState::Draft);
+            let confirmed = confirm_under(&keys, store, id, None, NOW).await;
+            assert_eq!(confirmed.unwrap().state, ProjectState::Confirmed);
+        } else {
+            // The same rules are in force already: nothing is to be signed.
+            assert_eq!(refused.unwrap().state, ProjectState::Confirmed);
+        }
+        let logged = versions(&keys, store).await;
+        let newest = logged.last().unwrap();
+        assert_eq!((logged.len() as u64, newest.version), (number, number));
+        assert_eq!(newest.policy.sha256, Sha256Digest::of(rules.as_bytes()));
+        let before = logged.iter().rev().nth(1).map(|before| before.policy);
+        assert_eq!(newest.previous, before);
+        assert_eq!(newest.changed_by.as_str(), "local:ada");
+        let project = onboard::find(store, organisation, id).await.unwrap();
+        onboard::remove(store, &project, &by, NOW).await.unwrap();
+    }
 }

@@ -109,7 +109,7 @@ impl World {
         ensured.await.unwrap();
         let inserted = world.store.insert_project(&world.project, b"sealed");
         inserted.await.unwrap();
-        let confirmed = world.store.confirm_project(&world.project, NOW);
+        let confirmed = world.store.confirm_project(&world.project, None, NOW);
         confirmed.await.unwrap();
         world.project = world.reread_project().await;
         world

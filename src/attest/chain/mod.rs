@@ -20,8 +20,8 @@ use crate::change::Sha256Digest;
 use crate::id::IncidentId;
 
 pub use step::Step;
-pub use walk::Prepared;
 use walk::Walk;
+pub use walk::{Prepared, Word};
 
 /// A place in a chain: what the next event's `seq` and `prev` have to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -54,6 +54,7 @@ pub(super) struct Proposing {
 
 #[derive(Debug, Clone)]
 pub(super) struct Deciding {
+    pub(super) policy: DigestRef,
     pub(super) proposal: DigestRef,
     pub(super) target: Target,
     pub(super) verdict: Verdict,
@@ -132,6 +133,14 @@ impl Step {
     pub const fn incident(&self) -> &IncidentId {
         &self.place.incident
     }
+
+    /// Of a decision of policy: about which repository, and by which rules.
+    pub fn rules(&self) -> Option<(&Project, Sha256Digest)> {
+        match &self.tale {
+            Tale::PolicyDecision(decision) => Some((&self.place.project, decision.policy.sha256)),
+            _ => None,
+        }
+    }
 }
 
 impl Tale {
@@ -160,6 +169,7 @@ fn proposing(proposal: Proposal) -> (EventBlock, Tale) {
 
 fn deciding(decision: PolicyDecision) -> (EventBlock, Tale) {
     let tale = Deciding {
+        policy: decision.event.policy,
         proposal: decision.proposal,
         target: decision.target,
         verdict: decision.verdict,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::dsse::Envelope;
 use super::super::keys::KeyId;
 use super::super::predicate::Project;
-use super::super::statement::Event;
+use super::super::statement::{Event, OrganisationEvent, Predicate};
 use super::super::text::shown;
 use super::super::trust_root::TrustHistory;
 use super::Expectation;
@@ -15,6 +15,17 @@ use super::step::{Place, Step};
 use super::story::Story;
 use crate::change::Sha256Digest;
 use crate::id::{EventId, IncidentId};
+
+/// What was said, as far as it matters beyond itself.
+#[derive(Debug, Clone)]
+pub enum Word {
+    /// An event of an incident: what its chain needs.
+    Step(Step),
+    /// An event of the organisation.
+    Organisation(OrganisationEvent),
+    /// A document, which stands for itself.
+    Evidence,
+}
 
 /// An envelope as far as it can be judged by itself: everything but its place in a chain. Costs nearly all of the time that
 /// verifying costs, and can be done for many envelopes at once.
@@ -70,15 +81,18 @@ impl Prepared {
         self.attested.as_ref()
     }
 
-    /// What a chain needs of it; none when it is authentic and no event of a chain.
+    /// What others need of it, if it is authentic.
     ///
     /// # Errors
     /// Why it is not authentic.
-    pub fn into_step(self) -> Result<Option<Step>, Refusal> {
+    pub fn into_word(self) -> Result<Word, Refusal> {
         let attested = self.attested?;
         let digest = attested.digest();
-        let event = attested.into_statement().into_event();
-        Ok(event.map(|event| Step::of(digest, event)))
+        Ok(match attested.into_statement().into_predicate() {
+            Predicate::Event(event) => Word::Step(Step::of(digest, event)),
+            Predicate::Organisation(event) => Word::Organisation(event),
+            Predicate::Evidence(_) => Word::Evidence,
+        })
     }
 }
 

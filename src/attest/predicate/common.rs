@@ -136,6 +136,14 @@ pub struct Project {
     pub repository_id: Label,
 }
 
+impl Project {
+    /// What stays the same when the repository is renamed: the provider, up to the third slash of the address, and the number.
+    pub fn place(&self) -> String {
+        let provider: Vec<&str> = self.uri.as_str().splitn(4, '/').take(3).collect();
+        format!("{} {}", provider.join("/"), self.repository_id)
+    }
+}
+
 /// A version of the trust root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

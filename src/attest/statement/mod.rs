@@ -274,6 +274,11 @@ impl Statement {
         }
     }
 
+    /// What it says, to keep.
+    pub fn into_predicate(self) -> Predicate {
+        self.predicate
+    }
+
     /// The chain event, if it is one, to keep.
     pub fn into_event(self) -> Option<Event> {
         match self.predicate {

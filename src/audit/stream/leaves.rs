@@ -4,8 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
 
 use super::LogFiles;
+use crate::attest::OrganisationEvent;
 use crate::attest::TrustHistory;
-use crate::attest::chain::{Prepared, Refusal, Step};
+use crate::attest::chain::{Prepared, Refusal, Step, Word};
+use crate::attest::predicate::PolicyVersion;
 use crate::change::Sha256Digest;
 use crate::log::{Leaf, LeafError, Record, TILE_WIDTH, TileId, TileKind, TreeHash, read_entries};
 
@@ -18,6 +20,8 @@ pub(super) struct Judged {
 pub(super) enum What {
     /// Only what its chain needs: the rest is dropped where it was made, which costs least.
     Event(Box<Step>),
+    /// Rules come into force.
+    Policy(Box<PolicyVersion>),
     /// Authentic, and of no chain: it stands for itself.
     Statement,
     /// Signed, and not authentic.
@@ -65,9 +69,12 @@ fn judged(files: &dyn LogFiles, trust: &TrustHistory, size: u64, block: u64) -> 
 fn judge(trust: &TrustHistory, entry: &[u8], place: u64) -> Judged {
     let what = match Leaf::parse(entry) {
         Ok(Leaf::Statement(envelope)) => {
-            match Prepared::read(trust, &envelope, Some(place)).into_step() {
-                Ok(Some(step)) => What::Event(Box::new(step)),
-                Ok(None) => What::Statement,
+            match Prepared::read(trust, &envelope, Some(place)).into_word() {
+                Ok(Word::Step(step)) => What::Event(Box::new(step)),
+                Ok(Word::Organisation(OrganisationEvent::PolicyVersion(version))) => {
+                    What::Policy(version)
+                }
+                Ok(Word::Organisation(_) | Word::Evidence) => What::Statement,
                 Err(refusal) => What::Refused(Box::new(refusal)),
             }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::Policies;
 use crate::change::Sha256Digest;
 use crate::id::IncidentId;
 
@@ -20,6 +21,9 @@ pub struct LogMemory {
     pub incidents: BTreeMap<IncidentKey, Places>,
     /// The last sign of life, in milliseconds since 1970.
     pub alive_at: Option<i64>,
+    /// The rules in force.
+    #[serde(default, skip_serializing_if = "Policies::is_empty")]
+    pub policies: Policies,
 }
 
 /// The first half of the SHA-256 of an incident's id; in files 32 hexadecimal digits.

@@ -8,6 +8,7 @@ use secrecy::SecretString;
 
 use super::Scenario;
 use super::person::Inbox;
+use crate::attest::Role;
 use crate::cli::assembly;
 use crate::cli::hosting::Hosting;
 use crate::cli::installation::Installation;
@@ -15,7 +16,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Configuration, Environment, Poll};
 use crate::forge::{Forge, ForgeOptions, NewJob, NewStep, Plant, Planted, start};
 use crate::id::{Entropy, IncidentId, ProjectId};
-use crate::onboard::{self, Office, Registration};
+use crate::onboard::{self, Confirmation, Office, Registration};
 use crate::signer::{self, system_randomness};
 use crate::store::{Project, WatchMode};
 use crate::watch::Watch;
@@ -152,8 +153,14 @@ async fn registered(
     let id = ProjectId::new(now, entropy);
     let random = &mut system_randomness;
     let registered = onboard::register(&office, &registration, id.clone(), random, now).await?;
-    let shown = Some(&registered.project.draft_digest);
-    Ok(onboard::confirm(&engine.store, organisation, &id, shown, now).await?)
+    let confirmation = Confirmation {
+        shown: Some(&registered.project.draft_digest),
+        by: &registration.owner,
+        signer: engine.keys.signer(Role::Policy),
+        trust: engine.keys.history(),
+        random: system_randomness,
+    };
+    Ok(onboard::confirm(&engine.store, organisation, &id, &confirmation, now).await?)
 }
 
 impl Stage {

@@ -4,9 +4,7 @@ use super::super::Stepped;
 use super::super::drafting::{Drafter, label, text};
 use super::super::work::{Work, expect};
 use super::links::nonces;
-use crate::approve::{
-    ApprovalRequest, ApprovalToken, Binding, Consumption, HumanDecision, MergeMethod,
-};
+use crate::approve::{ApprovalRequest, Binding, Consumption, HumanDecision, MergeMethod};
 use crate::attest::predicate::{
     Answer, Approval, Approver, BoundChange, EvidenceRef, IdentityMethod,
     MergeMethod as SignedMethod, TokenUse,
@@ -58,8 +56,8 @@ pub(super) async fn draft(work: Work<'_>) -> Stepped {
     Ok(outcome)
 }
 
-/// The record of the answer with its digest, if it shows that the one who was asked held the link that was made for exactly this
-/// question; otherwise why it does not.
+/// The record of the answer with its digest, if it shows that whoever wrote it down held the link that was made for exactly
+/// this question; otherwise why it does not.
 pub(super) async fn answer(
     work: &Work<'_>,
     request: &ApprovalRequest,
@@ -67,25 +65,17 @@ pub(super) async fn answer(
     let digest = expect(work.snapshot.consumption(), "the record of the answer")?;
     let used: Consumption = work.document(&digest).await?;
     let kept: ApprovalRequest = work.document(&request.digest()).await?;
-    let held = used.nonce.parse::<ApprovalToken>();
     let made = nonces(work, request, &used.approval);
     let about = kept == *request
         && used.request == request.digest()
         && used.principal == request.principal
         && request.principal == work.project.owner
         && Some(used.decision) == work.snapshot.answer();
-    // Break it: drop the first comparison;
-    // `worker::tampering::a_record_that_names_another_link_than_the_one_used_is_not_signed` then fails. Drop the second;
-    // `worker::tampering::a_record_that_names_the_owners_link_without_its_nonce_is_not_signed` fails. Drop both;
-    // `worker::tampering::an_answer_written_into_the_database_is_not_signed` fails too.
-    let linked = made.iter().any(|made| {
-        let made = made.hash();
-        used.token == made && held.as_ref().is_ok_and(|held| held.hash() == made)
-    });
+    let linked = made.iter().any(|made| used.is_sealed_by(made));
     Ok(match (about, linked) {
         (true, true) => Ok((digest, used)),
         (false, _) => Err("the record of the answer is not about the question that was asked of the owner".to_owned()),
-        (true, false) => Err("the answer was not given through a link that was made here; somebody wrote it into the database".to_owned()),
+        (true, false) => Err("the record of the answer is not as it was written down through a link that was made here; somebody wrote it into the database, or an older version did just before this one was started".to_owned()),
     })
 }
 

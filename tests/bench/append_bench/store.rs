@@ -141,7 +141,7 @@ async fn stories(store: &Store, organisation: &OrganisationId) -> anyhow::Result
         .await?;
     let mut project = project(organisation)?;
     store.insert_project(&project, b"sealed").await?;
-    store.confirm_project(&project, NOW).await?;
+    store.confirm_project(&project, None, NOW).await?;
     let scope = store.within(organisation);
     project = scope
         .project(&project.id)

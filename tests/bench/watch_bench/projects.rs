@@ -93,7 +93,7 @@ pub(crate) async fn confirmed(
             removed_at: None,
         };
         store.insert_project(&project, b"sealed").await?;
-        store.confirm_project(&project, now).await?;
+        store.confirm_project(&project, None, now).await?;
         all.insert(project.id, connector(client, forge, place)?);
     }
     Ok(All(all))

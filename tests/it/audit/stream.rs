@@ -17,16 +17,16 @@ use super::super::attest::ledger::{Ledger, NOW, role_keys, root_document, root_k
 
 /// A log in memory, handed out as files.
 #[derive(Default)]
-struct Log {
+pub(super) struct Log {
     leaves: Vec<Vec<u8>>,
-    tree: Frontier,
+    pub(super) tree: Frontier,
     nodes: BTreeMap<Node, TreeHash>,
     /// How often leaves were read.
     read: Mutex<u64>,
 }
 
 impl Log {
-    fn append(&mut self, leaf: &[u8]) {
+    pub(super) fn append(&mut self, leaf: &[u8]) {
         let nodes = &mut self.nodes;
         let complete = |node, hash| {
             nodes.insert(node, hash);
@@ -42,7 +42,7 @@ impl Log {
         self.append(&leaf.to_bytes().unwrap());
     }
 
-    fn head(&self) -> TreeHead {
+    pub(super) fn head(&self) -> TreeHead {
         self.tree.head()
     }
 }
@@ -63,7 +63,7 @@ impl LogFiles for Log {
     }
 }
 
-fn trust() -> TrustHistory {
+pub(super) fn trust() -> TrustHistory {
     trust_root().into()
 }
 
@@ -81,7 +81,7 @@ fn incident(number: u16) -> Ledger {
 }
 
 /// Incidents whose events lie between each other, and a sign of life every hour.
-fn log_of(incidents: u16) -> Log {
+pub(super) fn log_of(incidents: u16) -> Log {
     let mut log = Log::default();
     log.append(&trust_root().to_bytes().unwrap());
     let ledgers: Vec<_> = (0..incidents).map(incident).collect();
@@ -96,12 +96,12 @@ fn log_of(incidents: u16) -> Log {
     log
 }
 
-fn verified(log: &Log, memory: Option<LogMemory>) -> (LogReport, Option<LogMemory>) {
+pub(super) fn verified(log: &Log, memory: Option<LogMemory>) -> (LogReport, Option<LogMemory>) {
     verify_log(log, &trust(), log.head(), None, memory, 2, &mut |_| {})
 }
 
 #[track_caller]
-fn assert_failed(report: &LogReport, verdict: Verdict, place: u64, rule: Rule) {
+pub(super) fn assert_failed(report: &LogReport, verdict: Verdict, place: u64, rule: Rule) {
     assert_eq!(report.verdict, verdict, "{report:#?}");
     let found = report
         .failures

@@ -165,7 +165,10 @@ impl World {
             .insert_project(&self.project, b"sealed")
             .await
             .unwrap();
-        store.confirm_project(&self.project, NOW).await.unwrap();
+        store
+            .confirm_project(&self.project, None, NOW)
+            .await
+            .unwrap();
     }
 
     /// The one check of most stories: two failures open, two successes close.

@@ -1,9 +1,10 @@
 //! Another token in the place of a project's.
 
-use caretaker::onboard::{OnboardError, confirm, draft_digest, pause};
+use caretaker::onboard::{OnboardError, draft_digest, pause};
 use caretaker::signer::CredentialSeal;
 use caretaker::store::ProjectState;
 
+use super::confirm;
 use super::stand_in::{FIRST, Place, SECOND, TOMORROW};
 
 #[tokio::test(flavor = "multi_thread")]

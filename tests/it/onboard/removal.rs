@@ -1,8 +1,9 @@
 //! A project that is removed.
 
-use caretaker::onboard::{OnboardError, confirm, find_present, pause, remove};
+use caretaker::onboard::{OnboardError, find_present, pause, remove};
 use caretaker::store::ProjectState;
 
+use super::confirm;
 use super::stand_in::{BEGINNING, Place, SECOND};
 
 async fn removed(place: &Place, project: &caretaker::store::Project) -> bool {

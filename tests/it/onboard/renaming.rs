@@ -1,10 +1,10 @@
 //! A repository that is called otherwise than it was.
 
-use caretaker::onboard::{OnboardError, confirm, pause};
+use caretaker::onboard::{OnboardError, pause};
 use caretaker::store::ProjectState;
 
-use super::NOW;
 use super::stand_in::{FIRST, Place};
+use super::{NOW, confirm};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renamed_repository_is_a_draft_with_its_new_name_and_the_same_token() {

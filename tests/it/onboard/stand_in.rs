@@ -11,15 +11,15 @@ use caretaker::connector::github::credential::PersonalToken;
 use caretaker::connector::github::{GithubConnector, GithubOptions};
 use caretaker::id::{OrganisationId, ProjectId};
 use caretaker::onboard::{
-    Office, OnboardError, Registered, Registration, Renamed, Replaced, Tending, confirm,
-    draft_digest, register, rename, replace_credential,
+    Office, OnboardError, Registered, Registration, Renamed, Replaced, Tending, draft_digest,
+    register, rename, replace_credential,
 };
 use caretaker::signer::{CredentialSeal, system_randomness};
 use caretaker::store::{Project, Store, WatchMode};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use super::{NOW, RULES, store};
+use super::{NOW, RULES, confirm, store};
 use crate::connector::provider::{Asked, Provider, Reply, json as answered, with_headers};
 
 pub(super) const FIRST: &str = "ghp_first-token-of-the-project";

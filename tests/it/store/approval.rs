@@ -52,14 +52,20 @@ on_both! {
             request: request().digest(),
             approval: snapshot.link.clone().unwrap().approval,
             token: token.hash(),
-            nonce: token.to_link_text().as_str().to_owned(),
+            nonce: None,
             issued_at: NOW,
             expires_at: after(3600),
             consumed_at: after(5),
             decision: HumanDecision::Approve,
             principal: principal(),
             comment: Some("fine".to_owned()),
-        };
+            seal: None,
+        }
+        .sealed_by(&token);
+        // Whoever reads the database must not find what a link is made of.
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(!text.contains(token.to_link_text().as_str()), "{text}");
+        assert!(record.is_sealed_by(&token) && !record.is_sealed_by(&named("guessed")));
         assert_eq!(record, expected);
         let rows = scope.approvals(&incident).await.unwrap();
         assert_eq!((rows[0].consumed_at, rows[0].decision), (Some(after(5)), Some(HumanDecision::Approve)));

@@ -127,7 +127,7 @@ on_both! {
         let swap = world.swap(b"sealed", b"new");
         world.store.replace_credential(&swap, Some(&drafted), &event, NOW).await.unwrap();
         assert_eq!(world.claim("worker", after(9)).await, None);
-        world.store.confirm_project(&drafted, after(9)).await.unwrap();
+        world.store.confirm_project(&drafted, None, after(9)).await.unwrap();
         assert_eq!(world.claim("worker", after(9)).await.unwrap().incident, incident);
     }
 

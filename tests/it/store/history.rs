@@ -26,12 +26,12 @@ on_both! {
 
         // The draft changed since it was shown.
         let shown = std::mem::replace(&mut draft.draft_digest, Sha256Digest::of(b"another"));
-        let refused = world.store.confirm_project(&draft, NOW).await.unwrap_err();
+        let refused = world.store.confirm_project(&draft, None, NOW).await.unwrap_err();
         assert!(refused.to_string().contains("not the one that was shown"), "{refused}");
         draft.draft_digest = shown;
-        world.store.confirm_project(&draft, after(3)).await.unwrap();
+        world.store.confirm_project(&draft, None, after(3)).await.unwrap();
         assert_eq!(world.watched().await.len(), 2);
-        assert!(world.store.confirm_project(&draft, after(4)).await.is_err());
+        assert!(world.store.confirm_project(&draft, None, after(4)).await.is_err());
 
         world.store.set_project_state(&draft, ProjectState::Paused, NOW).await.unwrap();
         assert_eq!(world.watched().await.len(), 1);
@@ -45,7 +45,7 @@ on_both! {
         let mut twin = project(1, 2);
         twin.repository_id.clone_from(&world.project.repository_id);
         world.store.insert_project(&twin, b"sealed").await.unwrap();
-        let refused = world.store.confirm_project(&twin, NOW).await.unwrap_err();
+        let refused = world.store.confirm_project(&twin, None, NOW).await.unwrap_err();
         assert!(refused.to_string().contains(&format!("is watched by {} already", world.project.id)), "{refused}");
     }
 

@@ -395,7 +395,11 @@ async fn one_limit_is_told_once_however_many_projects_it_stops() {
         .insert_project(&second, b"sealed")
         .await
         .unwrap();
-    scene.store.confirm_project(&second, NOON).await.unwrap();
+    scene
+        .store
+        .confirm_project(&second, None, NOON)
+        .await
+        .unwrap();
     let connectors = OneToken {
         url: scene.forge.url().to_owned(),
         token: scene.forge.token().to_owned(),

@@ -263,6 +263,6 @@ async fn confirmed(
         removed_at: None,
     };
     store.insert_project(&project, b"sealed").await.unwrap();
-    store.confirm_project(&project, NOON).await.unwrap();
+    store.confirm_project(&project, None, NOON).await.unwrap();
     project
 }

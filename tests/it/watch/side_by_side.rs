@@ -65,7 +65,7 @@ impl Pair {
         };
         let (store, later) = (&scene.store, NOON.plus_seconds(60));
         store.insert_project(&second, b"sealed").await.unwrap();
-        store.confirm_project(&second, later).await.unwrap();
+        store.confirm_project(&second, None, later).await.unwrap();
         let (tell, began) = mpsc::unbounded_channel();
         let fates = Fates {
             of: Mutex::new(BTreeMap::from([(second.id.clone(), second_fate)])),

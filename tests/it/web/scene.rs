@@ -67,7 +67,10 @@ impl Scene {
         ensured.await.unwrap();
         let inserted = self.store.insert_project(project, b"sealed");
         inserted.await.unwrap();
-        self.store.confirm_project(project, NOW).await.unwrap();
+        self.store
+            .confirm_project(project, None, NOW)
+            .await
+            .unwrap();
     }
 
     pub(super) fn state(&self) -> WebState {

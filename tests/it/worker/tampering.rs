@@ -8,13 +8,14 @@ use caretaker::approve::{ApprovalToken, Consumption, HumanDecision, TokenHash};
 use caretaker::attest::dsse::{IN_TOTO, pae};
 use caretaker::change::Sha256Digest;
 use caretaker::clock::Clock as _;
+use caretaker::id::ApprovalId;
 use caretaker::incident::{EvidenceDocument, Stage};
 use caretaker::store::Consumed;
 use caretaker::worker::{Failpoint, drain};
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::Notify;
 
-use super::world::{Setting, World};
+use super::world::{NOW, Setting, World};
 
 /// Stops the worker after its commit with this number.
 struct StopAfterCommit {
@@ -244,4 +245,61 @@ async fn a_record_that_names_another_link_than_the_one_used_is_not_signed() {
     rewrite(&world, &pool, |record| record.token = other).await;
     pool.close().await;
     is_not_signed(&world).await;
+}
+
+/// The owner rejected. Record, fact and link are made to say that they approved.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejection_turned_into_an_approval_in_the_database_is_not_signed() {
+    let world = World::new(Setting::sums()).await;
+    assert_eq!(world.settle().await, Stage::AwaitingApproval);
+    world.answer(HumanDecision::Reject).await;
+    let pool = database(&world).await;
+    rewrite(&world, &pool, |record| {
+        record.decision = HumanDecision::Approve
+    })
+    .await;
+    for statement in [
+        "UPDATE fact SET body = replace(body, '\"reject\"', '\"approve\"') WHERE kind = 'consumed'",
+        "UPDATE approval SET decision = 'approve' WHERE decision = 'reject'",
+    ] {
+        sqlx::query(statement).execute(&pool).await.unwrap();
+    }
+    pool.close().await;
+    let answer = world.snapshot().await.answer();
+    assert_eq!(answer, Some(HumanDecision::Approve), "the database says so");
+    is_not_signed(&world).await;
+}
+
+/// The seal is over all of it.
+#[test]
+fn nothing_in_the_record_of_an_answer_can_be_changed() {
+    let bends: [fn(&mut Consumption); 5] = [
+        |record| record.comment = Some("of course".to_owned()),
+        |record| record.consumed_at = record.consumed_at.plus_seconds(-1),
+        |record| record.expires_at = record.expires_at.plus_seconds(600),
+        |record| record.issued_at = record.issued_at.plus_seconds(-1),
+        |record| record.seal = None,
+    ];
+    let token = ApprovalToken::from_random([7; 32]);
+    let record = Consumption {
+        request: Sha256Digest::of(b"request"),
+        approval: ApprovalId::new(NOW, [1; 10]),
+        token: token.hash(),
+        nonce: None,
+        issued_at: NOW,
+        expires_at: NOW.plus_seconds(3_600),
+        consumed_at: NOW.plus_seconds(60),
+        decision: HumanDecision::Reject,
+        principal: "local:ada".parse().unwrap(),
+        comment: None,
+        seal: None,
+    }
+    .sealed_by(&token);
+    assert!(record.is_sealed_by(&token));
+    assert!(!record.is_sealed_by(&ApprovalToken::from_random([8; 32])));
+    for bend in bends {
+        let mut bent = record.clone();
+        bend(&mut bent);
+        assert!(!bent.is_sealed_by(&token), "{bent:?}");
+    }
 }

@@ -381,7 +381,7 @@ pub(crate) async fn confirmed(
     };
     let store = &engine.store;
     store.insert_project(&project, b"sealed").await.unwrap();
-    store.confirm_project(&project, NOW).await.unwrap();
+    store.confirm_project(&project, None, NOW).await.unwrap();
     project
 }
 
