@@ -18,6 +18,10 @@ use crate::id::{EventId, IncidentId};
 
 /// What was said, as far as it matters beyond itself.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are millions of steps one after the other, and few of anything else"
+)]
 pub enum Word {
     /// An event of an incident: what its chain needs.
     Step(Step),

@@ -255,7 +255,7 @@ async fn a_rejection_turned_into_an_approval_in_the_database_is_not_signed() {
     world.answer(HumanDecision::Reject).await;
     let pool = database(&world).await;
     rewrite(&world, &pool, |record| {
-        record.decision = HumanDecision::Approve
+        record.decision = HumanDecision::Approve;
     })
     .await;
     for statement in [
